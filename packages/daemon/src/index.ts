@@ -1,1 +1,57 @@
-export {};
+export { type ExitCode, exitCodeMeanings, exitCodeOf, exitCodes } from "./core/exit-code.ts";
+export { optionsTable, withOptionsTable } from "./core/help.ts";
+export {
+  type ConfigSchema,
+  type Option,
+  type OptionKind,
+  type OptionMeta,
+  optionsOf,
+} from "./core/option.ts";
+export { type OtherVariable, type Parsed, type ParseOptions, parseConfig } from "./core/parse-config.ts";
+export { DaemonProcess, type DaemonProcessOptions, type ProcessExit } from "./daemon-process.ts";
+export {
+  BodyTooLargeError,
+  ConfigError,
+  type ConfigProblem,
+  DaemonError,
+  DaemonProcessError,
+  ListenError,
+  MetricNameError,
+  SchemaError,
+  SecretFileError,
+  StepTimeoutError,
+  StopSequenceError,
+} from "./errors.ts";
+export {
+  type CreateLoggerOptions,
+  createLogger,
+  type LogFormat,
+  type Logger,
+  type LogLevel,
+  logOptions,
+  redactedFields,
+} from "./logger.ts";
+export {
+  type Counter,
+  type CreateMetricsOptions,
+  createMetrics,
+  type Gauge,
+  type Histogram,
+  type Metrics,
+  type Registry,
+} from "./metrics.ts";
+export {
+  type Daemon,
+  type DaemonContext,
+  type LogConfig,
+  type RunningDaemon,
+  runDaemon,
+} from "./run-daemon.ts";
+export { type ReadSecretFileOptions, readSecretFile } from "./secret-file.ts";
+export {
+  type Step,
+  type StepOptions,
+  type StepResult,
+  type StopReport,
+  StopSequence,
+} from "./stop-sequence.ts";
