@@ -1,0 +1,77 @@
+// What happens to the fleet while the traffic goes on: every node is drained and restarted in turn, then one is killed.
+import { setTimeout as pause } from "node:timers/promises";
+import type { LocalFleet, LocalNode } from "cellkit";
+import type { Tally } from "./tally.ts";
+import type { Traffic } from "./traffic.ts";
+
+/** How long the script lets the traffic run between two of its steps. */
+export interface ScriptOptions {
+  settleMs: number;
+  onStep: (line: string) => void;
+}
+
+/** New rooms of one step: a node that was restarted holds no cells until somebody asks it for one. */
+const roomsPerStep = 6;
+
+/** Drains and restarts each node, kills one and starts it again. */
+export async function runScript(
+  fleet: LocalFleet,
+  traffic: Traffic,
+  tally: Tally,
+  options: ScriptOptions,
+): Promise<void> {
+  const addRooms = (step: string) => {
+    traffic.addRooms(Array.from({ length: roomsPerStep }, (_, n) => `${step}-${n + 1}`));
+    return pause(options.settleMs);
+  };
+  options.onStep("rooms open, traffic begins");
+  await addRooms("lobby");
+  for (const node of fleet.nodes) {
+    await addRooms(`before-${node.name}`);
+    await drainAndRestart(fleet, node, tally, options);
+  }
+  const victim = fleet.nodes[fleet.nodes.length - 1];
+  if (victim !== undefined && fleet.nodes.length > 1) {
+    await addRooms("before-kill");
+    await killAndRestart(fleet, victim, tally, options);
+  }
+  await pause(options.settleMs);
+}
+
+async function drainAndRestart(
+  fleet: LocalFleet,
+  node: LocalNode,
+  tally: Tally,
+  options: ScriptOptions,
+): Promise<void> {
+  const { occupied } = await node.process.state();
+  const cells = typeof occupied === "number" ? { cells: occupied } : {};
+  options.onStep(
+    `${node.name}: SIGTERM, it drains${cells.cells === undefined ? "" : ` (holds at most ${cells.cells} cells)`}`,
+  );
+  tally.node({ node: node.name, what: "drain", atMs: performance.now(), ...cells });
+  const { code } = await node.process.drain();
+  tally.node({ node: node.name, what: "drained", atMs: performance.now(), exitCode: code });
+  options.onStep(`${node.name}: ended with code ${code}, it starts again`);
+  await fleet.restart(node);
+  tally.node({ node: node.name, what: "ready", atMs: performance.now() });
+}
+
+async function killAndRestart(
+  fleet: LocalFleet,
+  node: LocalNode,
+  tally: Tally,
+  options: ScriptOptions,
+): Promise<void> {
+  const { occupied } = await node.process.state();
+  const cells = typeof occupied === "number" ? { cells: occupied } : {};
+  options.onStep(
+    `${node.name}: SIGKILL${cells.cells === undefined ? "" : ` (holds at most ${cells.cells} cells)`}`,
+  );
+  tally.node({ node: node.name, what: "kill", atMs: performance.now(), ...cells });
+  const { code } = await node.process.kill();
+  tally.node({ node: node.name, what: "killed", atMs: performance.now(), exitCode: code });
+  await fleet.restart(node);
+  tally.node({ node: node.name, what: "ready", atMs: performance.now() });
+  options.onStep(`${node.name}: serves again`);
+}
