@@ -1,1 +1,17 @@
-export {};
+export type { Bucket, ConditionalWrite } from "./bucket-shape.ts";
+export { type Bundle, type BundleOptions, bundleProject } from "./bundle.ts";
+export type { Binding, Manifest, RawMetadata } from "./core/manifest.ts";
+export type { Module, ModuleKind } from "./core/modules.ts";
+export type { Pointer } from "./core/stored.ts";
+export {
+  BundleError,
+  DeployConflictError,
+  DeploymentError,
+  InvalidDeploymentError,
+  OtherScriptError,
+  ProjectNotFoundError,
+  UnsupportedDeploymentError,
+  WranglerConfigError,
+} from "./errors.ts";
+export { type Published, type PublishOptions, publishDeployment } from "./publish.ts";
+export { type Deployment, type ReadOptions, readCurrent, readDeployment } from "./read.ts";
