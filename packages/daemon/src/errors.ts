@@ -89,6 +89,8 @@ function listenAdvice(cause: unknown): string {
       return "this user may not open that port; choose one from 1024 up";
     case "EADDRNOTAVAIL":
       return "that address does not belong to this machine; choose one of its own, or 0.0.0.0";
+    case "CLOSED":
+      return "the server was closed; a closed server does not open again";
     case "ENOTFOUND":
     case "EAI_AGAIN":
       return "the host name does not resolve; choose an address of this machine";

@@ -1,3 +1,13 @@
+export {
+  type Command,
+  type CommandDefinition,
+  type CommandGroup,
+  commandGroup,
+  defineCommand,
+  type ParsedCommand,
+  type ParseIdentity,
+  parseCommand,
+} from "./core/command.ts";
 export { type ExitCode, exitCodeMeanings, exitCodeOf, exitCodes } from "./core/exit-code.ts";
 export { optionsTable, withOptionsTable } from "./core/help.ts";
 export {
@@ -22,6 +32,8 @@ export {
   StepTimeoutError,
   StopSequenceError,
 } from "./errors.ts";
+export type { HttpAnswer, HttpRequest, Route } from "./http-route.ts";
+export { createHttpServer, type HttpServer, type HttpServerOptions } from "./http-server.ts";
 export {
   type CreateLoggerOptions,
   createLogger,
@@ -40,6 +52,8 @@ export {
   type Metrics,
   type Registry,
 } from "./metrics.ts";
+export { type CommandContext, type CommandProgram, runCommand } from "./run-command.ts";
+export { packageVersion } from "./package-version.ts";
 export {
   type Daemon,
   type DaemonContext,

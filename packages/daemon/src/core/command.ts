@@ -1,0 +1,132 @@
+// Subcommands over the same parser: a tree whose leaves have a schema each. `cellkit bucket serve DIR --listen …` goes
+// down the words `bucket` and `serve`; from there on it is one program like any daemon.
+import type { z } from "zod";
+import { ConfigError } from "../errors.ts";
+import type { ConfigSchema } from "./option.ts";
+import { type Parsed, type ParseOptions, parseConfig } from "./parse-config.ts";
+import { didYouMean } from "./suggest.ts";
+
+/** One command: what it is for, its options, what it does. X is what the program hands to all its commands. */
+export interface CommandDefinition<S extends ConfigSchema, X>
+  extends Omit<ParseOptions, "name" | "version" | "argv" | "env" | "description"> {
+  /** One line for the list of commands, a capital first, no full stop. */
+  summary: string;
+  /** The first lines of its `--help`. Default: the summary. */
+  description?: string;
+  schema: S;
+  /** Does the work; answers with the exit code. */
+  run(config: z.output<S>, context: X): Promise<number>;
+}
+
+/** A command ready for a {@link CommandGroup}; made by {@link defineCommand}. */
+export interface Command<X> {
+  readonly kind: "command";
+  readonly summary: string;
+  parse(options: ParseIdentity): ParsedCommand<X>;
+}
+
+/** Commands under one word. */
+export interface CommandGroup<X> {
+  readonly kind: "group";
+  /** One line for the list of commands. */
+  readonly summary: string;
+  readonly commands: Readonly<Record<string, Command<X> | CommandGroup<X>>>;
+}
+
+/** Who is asked, and with what. */
+export type ParseIdentity = Pick<ParseOptions, "name" | "version" | "argv" | "env">;
+
+/** What the user asked for. */
+export type ParsedCommand<X> =
+  | {
+      kind: "run";
+      /** The words that chose it: `cellkit bucket serve`. */
+      name: string;
+      warnings: readonly string[];
+      run(context: X): Promise<number>;
+    }
+  | { kind: "help" | "version" | "print-config"; text: string };
+
+/** Ties a command's schema to its function, so that `run` is given what its own schema says. */
+export function defineCommand<S extends ConfigSchema, X>(definition: CommandDefinition<S, X>): Command<X> {
+  const { schema, summary, run, ...rest } = definition;
+  return {
+    kind: "command",
+    summary,
+    parse(identity) {
+      const parsed: Parsed<z.output<S>> = parseConfig(schema, {
+        description: `${summary}.`,
+        ...rest,
+        ...identity,
+      });
+      if (parsed.kind !== "config") return parsed;
+      return {
+        kind: "run",
+        name: identity.name,
+        warnings: parsed.warnings,
+        run: (context) => run(parsed.config, context),
+      };
+    },
+  };
+}
+
+/** Puts commands under one word, or makes the root of a program. */
+export function commandGroup<X>(summary: string, commands: CommandGroup<X>["commands"]): CommandGroup<X> {
+  return { kind: "group", summary, commands };
+}
+
+/**
+ * Finds the command that a command line names and reads its options. No command at all asks for the list of them.
+ *
+ * @throws {@link ConfigError} (`CELLKIT_DAEMON_CONFIG`) for an unknown command, or for its options, all at once.
+ */
+export function parseCommand<X>(root: CommandGroup<X>, identity: ParseIdentity): ParsedCommand<X> {
+  const { version, env } = identity;
+  let { name, argv } = identity;
+  let node: Command<X> | CommandGroup<X> = root;
+  while (node.kind === "group") {
+    const [word, ...rest] = argv;
+    if (word === undefined || word === "--help" || word === "-h")
+      return { kind: "help", text: groupHelp(node, name) };
+    if (word === "--version" || word === "-V")
+      return { kind: "version", text: `${identity.name} ${version}\n` };
+    const words: string[] = Object.keys(node.commands);
+    const next: Command<X> | CommandGroup<X> | undefined = words.includes(word)
+      ? node.commands[word]
+      : undefined;
+    if (next === undefined) {
+      const what = word.startsWith("-")
+        ? "a command comes first"
+        : `unknown command${didYouMean(word, words)}`;
+      throw new ConfigError(name, [{ where: word.slice(0, 100), message: what }]);
+    }
+    name = `${name} ${word}`;
+    argv = rest;
+    node = next;
+  }
+  return node.parse({ name, version, argv, env });
+}
+
+function groupHelp<X>(group: CommandGroup<X>, name: string): string {
+  const lines = listed(group, "");
+  const width = Math.max(...lines.map(([words]) => words.length));
+  return [
+    `Usage: ${name} COMMAND [options]`,
+    "",
+    `${group.summary}.`,
+    "",
+    "Commands:",
+    ...lines.map(([words, summary]) => `  ${words.padEnd(width)}  ${summary}`),
+    "",
+    `\`${name} COMMAND --help\` shows the options of one, \`${name} --version\` the version.`,
+    "",
+  ].join("\n");
+}
+
+/** Every command below a group with the words that lead to it. */
+function listed<X>(group: CommandGroup<X>, before: string): Array<[words: string, summary: string]> {
+  return Object.entries(group.commands).flatMap(
+    ([word, node]): Array<[string, string]> =>
+      node.kind === "group" ? listed(node, `${before}${word} `) : [[`${before}${word}`, node.summary]],
+  );
+}

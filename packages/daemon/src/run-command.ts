@@ -1,0 +1,76 @@
+import { type CommandGroup, type ParsedCommand, parseCommand } from "./core/command.ts";
+import { exitCodeOf, exitCodes } from "./core/exit-code.ts";
+import { ReleaseStack } from "./release-stack.ts";
+import { watchSignals } from "./signals.ts";
+import type { Step } from "./stop-sequence.ts";
+
+/** What every command is given. */
+export interface CommandContext {
+  /** Aborted by the first SIGTERM or SIGINT; hand it to everything that waits. */
+  readonly signal: AbortSignal;
+  /** Says how to give back what was just taken: run in reverse order when the command ends, however it ends, each within 5 s. */
+  defer(name: string, release: Step): void;
+  /** Writes data, and nothing but data, to stdout. A line break is added. */
+  print(line: string): void;
+  /** Writes a line for people to stderr. */
+  note(line: string): void;
+}
+
+/** A program of many commands, as its `main.ts` describes it. */
+export interface CommandProgram {
+  /** The program's name, as users type it. */
+  name: string;
+  version: string;
+  commands: CommandGroup<CommandContext>;
+}
+
+/**
+ * Runs one command from its first word to its exit code; ends the process itself, so the promise never settles. The
+ * command's own code, else 0; 2 for bad flags; 1, or the error's `exitCode`, for an error, whose message is one line on
+ * stderr; 130 when the first SIGINT or SIGTERM made it fail, or when a second one came.
+ */
+export async function runCommand(program: CommandProgram): Promise<never> {
+  const parsed = parseOrExit(program);
+  const stopping = new AbortController();
+  const releases = new ReleaseStack();
+  const note = (line: string): void => void process.stderr.write(`${line}\n`);
+  watchSignals({
+    first: (signal) => stopping.abort(signal),
+    second: () => process.exit(exitCodes.secondSignal),
+  });
+  for (const warning of parsed.warnings) note(`${parsed.name}: ${warning}`);
+  let exitCode: number;
+  try {
+    exitCode = await parsed.run({
+      signal: stopping.signal,
+      defer: (name, release) => releases.defer(name, release),
+      print: (line) => void process.stdout.write(`${line}\n`),
+      note,
+    });
+  } catch (error) {
+    exitCode = stopping.signal.aborted ? exitCodes.secondSignal : exitCodeOf(error);
+    if (!stopping.signal.aborted)
+      note(`${parsed.name}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  for (const { name, outcome, error } of await releases.releaseAll()) {
+    note(`${parsed.name}: ${name}: ${outcome}${error instanceof Error ? ` (${error.message})` : ""}`);
+    if (exitCode === exitCodes.clean) exitCode = exitCodes.failure;
+  }
+  return process.exit(exitCode);
+}
+
+function parseOrExit({
+  name,
+  version,
+  commands,
+}: CommandProgram): Extract<ParsedCommand<CommandContext>, { kind: "run" }> {
+  try {
+    const parsed = parseCommand(commands, { name, version, argv: process.argv.slice(2), env: process.env });
+    if (parsed.kind === "run") return parsed;
+    process.stdout.write(parsed.text);
+    return process.exit(exitCodes.clean);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return process.exit(exitCodeOf(error));
+  }
+}
