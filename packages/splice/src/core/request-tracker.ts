@@ -1,0 +1,94 @@
+// Where requests begin and end on a client's connection.
+
+import { FramingError } from "../errors.ts";
+import { BodyTracker } from "./body-tracker.ts";
+import { isTokenByte, latin1, SP } from "./bytes.ts";
+import { type Framing, readFraming } from "./fields.ts";
+import { HeadCollector } from "./head-collector.ts";
+
+/** The head of a request: what decides its framing, and its bytes as they came. */
+export interface RequestHead extends Framing {
+  method: string;
+  /** Request target as sent, one character a byte. */
+  target: string;
+  /** HTTP minor version: 0 or 1. */
+  minor: number;
+  /** The head as it came, from the request line to the empty line. */
+  bytes: Uint8Array;
+  /** Offset in `bytes` of the first field line. */
+  fieldsStart: number;
+}
+
+export interface RequestTrackerOptions {
+  /** Lower-case name of a field that a client may not send; a request that has it is refused. Default: none. */
+  reservedField?: string;
+}
+
+/**
+ * Follows requests byte by byte, whatever way they are cut into chunks. Feed it with `push`; each call stops at the end
+ * of a head and at the end of a message. `next` begins another message.
+ */
+export class RequestTracker {
+  readonly #collector = new HeadCollector(1);
+  readonly #body = new BodyTracker();
+  readonly #reservedField: string | undefined;
+  /** The head of the current request, from its last byte on until `next`. */
+  head: RequestHead | undefined;
+
+  constructor(options: RequestTrackerOptions = {}) {
+    this.#reservedField = options.reservedField;
+  }
+
+  /** `idle` before the first byte, `head`, `body`, and `complete` when the request's last byte was consumed. */
+  get state(): "idle" | "head" | "body" | "complete" {
+    if (this.head === undefined) return this.#collector.started ? "head" : "idle";
+    return this.#body.done ? "complete" : "body";
+  }
+
+  /**
+   * Consumes bytes from `from` on and answers the offset after the last one consumed: the end of the chunk, of the head
+   * (`head` is set then), or of the request (`state` is `complete` then). A complete request consumes nothing.
+   * @throws FramingError (CELLKIT_SPLICE_FRAMING): answer 400, close, and do not push again
+   */
+  push(chunk: Uint8Array, from: number): number {
+    if (this.head !== undefined) return this.#body.push(chunk, from);
+    const end = this.#collector.push(chunk, from);
+    if (end < 0) return chunk.length;
+    const head = parseRequestHead(this.#collector.take(), this.#reservedField);
+    if (head.chunked) this.#body.startChunked();
+    else this.#body.startLength(head.contentLength ?? 0);
+    this.head = head;
+    return end;
+  }
+
+  /** Begins the next request; only after `state` was `complete`. */
+  next(): void {
+    this.head = undefined;
+  }
+}
+
+function parseRequestHead(bytes: Uint8Array, reservedField: string | undefined): RequestHead {
+  let position = 0;
+  while (isTokenByte(bytes[position] ?? 0)) position += 1;
+  const methodEnd = position;
+  if (methodEnd === 0 || bytes[position] !== SP) throw badRequestLine();
+  position += 1;
+  while ((bytes[position] ?? 0) > SP) position += 1;
+  const targetEnd = position;
+  if (targetEnd === methodEnd + 1 || bytes[position] !== SP) throw badRequestLine();
+  const version = latin1(bytes, targetEnd + 1, targetEnd + 10);
+  if (version !== "HTTP/1.1\r" && version !== "HTTP/1.0\r") throw badRequestLine();
+  const minor = version === "HTTP/1.1\r" ? 1 : 0;
+  const fieldsStart = targetEnd + 11;
+  const framing = readFraming(bytes, fieldsStart, reservedField);
+  const method = latin1(bytes, 0, methodEnd);
+  if (minor === 0 && framing.chunked) throw new FramingError("Transfer-Encoding in an HTTP/1.0 request");
+  const hasBody = framing.chunked || (framing.contentLength ?? 0) > 0;
+  if (hasBody && framing.webSocket) throw new FramingError("a WebSocket handshake with a body");
+  if (hasBody && method === "CONNECT") throw new FramingError("CONNECT with a body");
+  return { ...framing, method, target: latin1(bytes, methodEnd + 1, targetEnd), minor, bytes, fieldsStart };
+}
+
+function badRequestLine(): FramingError {
+  return new FramingError("a malformed request line");
+}

@@ -1,0 +1,62 @@
+import { connect, type Socket } from "node:net";
+
+/** What a link tells its connection. After `gone` nothing more comes. */
+export interface UpstreamEvents {
+  data(chunk: Buffer): void;
+  /** Written bytes have left; more may be written. */
+  drained(): void;
+  /** @param clean the upstream ended its side in order (FIN), rather than by an error */
+  gone(clean: boolean): void;
+}
+
+/** One connection to the upstream's unix socket, used by one client connection only. */
+export class UpstreamLink {
+  readonly path: string;
+  readonly socket: Socket;
+  /** Whether the dial has succeeded: before that no byte can have been delivered. */
+  connected = false;
+  /** When the last answer ended, on the caller's clock. */
+  idleSinceMs = 0;
+  #events: UpstreamEvents | undefined;
+
+  /** Dials at once; what is written meanwhile waits for the dial. */
+  constructor(path: string, events: UpstreamEvents) {
+    this.path = path;
+    this.#events = events;
+    const socket = connect({ path, allowHalfOpen: true });
+    this.socket = socket;
+    socket.on("connect", () => {
+      this.connected = true;
+    });
+    socket.on("data", (chunk: Buffer) => this.#events?.data(chunk));
+    socket.on("drain", () => this.#events?.drained());
+    socket.on("end", () => this.#gone(true));
+    socket.on("error", () => this.#gone(false));
+    socket.on("close", () => this.#gone(false));
+  }
+
+  /** Another receiver takes over, as after an upgrade. */
+  handTo(events: UpstreamEvents): void {
+    this.#events = events;
+  }
+
+  /** Drops the connection at once; no event comes any more. */
+  close(): void {
+    this.#events = undefined;
+    this.socket.destroy();
+  }
+
+  /** Sends what is written, then drops the connection; no event comes any more. */
+  closeAfterFlush(): void {
+    this.#events = undefined;
+    this.socket.resume();
+    this.socket.destroySoon();
+  }
+
+  #gone(clean: boolean): void {
+    const events = this.#events;
+    this.#events = undefined;
+    this.socket.destroy();
+    events?.gone(clean);
+  }
+}

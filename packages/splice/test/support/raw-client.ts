@@ -1,0 +1,93 @@
+// A TCP client that keeps every byte and knows how its connection ended.
+import { connect, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+
+const patienceMs = 8_000;
+
+export class RawClient {
+  readonly socket: Socket;
+  bytes = Buffer.alloc(0);
+  /** The peer's FIN came. */
+  ended = false;
+  /** The connection was reset or failed: the error's code. */
+  error: string | undefined;
+  #wake: (() => void)[] = [];
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on("data", (chunk: Buffer) => {
+      this.bytes = Buffer.concat([this.bytes, chunk]);
+      this.#stir();
+    });
+    socket.on("end", () => {
+      this.ended = true;
+      this.#stir();
+    });
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      this.error = error.code ?? error.message;
+      this.#stir();
+    });
+    socket.on("close", () => this.#stir());
+  }
+
+  get text(): string {
+    return this.bytes.toString("latin1");
+  }
+
+  send(bytes: string | Uint8Array): this {
+    this.socket.write(bytes);
+    return this;
+  }
+
+  /** Waits until the condition holds; fails with what was received when it does not in time. */
+  async until(what: string, condition: () => boolean): Promise<void> {
+    const deadline = Date.now() + patienceMs;
+    while (!condition()) {
+      const leftMs = deadline - Date.now();
+      if (leftMs <= 0) {
+        throw new Error(
+          `no ${what}; ended ${this.ended}, error ${this.error}, received: ${this.text.slice(0, 2000)}`,
+        );
+      }
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs);
+        this.#wake.push(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    }
+  }
+
+  /** Waits for text; answers everything received so far. */
+  async receive(part: string, count = 1): Promise<string> {
+    await this.until(JSON.stringify(part), () => this.text.split(part).length > count);
+    return this.text;
+  }
+
+  /** Waits for the peer's FIN; a reset fails. */
+  async end(): Promise<string> {
+    await this.until("FIN", () => this.ended || this.error !== undefined);
+    if (this.error !== undefined) throw new Error(`reset (${this.error}) after: ${this.text}`);
+    return this.text;
+  }
+
+  #stir(): void {
+    const wake = this.#wake;
+    this.#wake = [];
+    for (const resolve of wake) resolve();
+  }
+}
+
+/** Opens a connection that the test's end closes. Half-open, so that a FIN does not end our sending. */
+export async function dial(port: number): Promise<RawClient> {
+  const socket = connect({ host: "127.0.0.1", port, allowHalfOpen: true, noDelay: true });
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.once("connect", resolve);
+    socket.once("error", reject);
+  });
+  return new RawClient(socket);
+}
