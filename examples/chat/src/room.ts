@@ -56,6 +56,13 @@ export class Room extends DurableObject {
     this.#receive(socket, message);
   }
 
+  /** Without this the client's close would stay unanswered until it gives up waiting. */
+  override webSocketClose(socket: WebSocket, code: number, reason: string): void {
+    // 1005 and 1006 are what the runtime reports when no code came; they cannot be sent (RFC 6455 section 7.4.1).
+    if (code === 1005 || code === 1006) socket.close();
+    else socket.close(code, reason);
+  }
+
   async #post(request: Request, url: URL): Promise<Response> {
     const id = url.searchParams.get("id") ?? "";
     if (!uuid.test(id)) return refusal(400, "id is a UUID in lower case");
