@@ -1,1 +1,36 @@
-export {};
+export type {
+  Ambiguous,
+  Applied,
+  Bucket,
+  CallOptions,
+  ConditionalWrite,
+  GetOptions,
+  ListedObject,
+  ListedPrefix,
+  ListOptions,
+  NotModified,
+  PutOptions,
+  Rejected,
+  StoredObject,
+} from "./bucket.ts";
+export {
+  BucketAccessDeniedError,
+  BucketAnswerError,
+  BucketClosedError,
+  BucketDiskError,
+  BucketError,
+  BucketFormatError,
+  BucketFullError,
+  BucketKeyError,
+  BucketOptionError,
+  BucketUnreachableError,
+  BucketUrlError,
+  CorruptObjectError,
+  NoBucketError,
+  ObjectRangeError,
+  ObjectTooLargeError,
+  UndecidedWriteError,
+  UnsettledWriteError,
+} from "./errors.ts";
+export { openBucket } from "./open-bucket.ts";
+export type { BucketOptions, Credentials } from "./options.ts";

@@ -1,0 +1,202 @@
+/**
+ * Objects as files, shared by `file://` buckets and the embedded server, in any number of processes.
+ *
+ * A write: the object is written under another name and fsynced; then, holding the key's lock, its condition is checked,
+ * the file is renamed and the directory fsynced; only then is it acknowledged. A reader in this process waits for a
+ * write of its key that is visible but not yet durable. (Another process may see it some milliseconds before that: if
+ * the machine loses power just then, it saw what never was acknowledged.)
+ */
+import { mkdir, rename, stat, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { keyBytes, pathOfKey } from "../core/object-key.ts";
+import { BucketClosedError, UndecidedWriteError } from "../errors.ts";
+import { DirectorySync } from "./directory-sync.ts";
+import { diskFailure, errnoOf } from "./disk-failure.ts";
+import { KeyLocks } from "./key-locks.ts";
+import { type Layout, prepareLayout } from "./layout.ts";
+import { type ObjectHead, type OpenObject, openObject, readHead } from "./object-file.ts";
+import { type StagedObject, Staging } from "./staging.ts";
+import { type Cursor, type Found, walk } from "./walk.ts";
+
+/** A folder may be removed as empty between its making and the rename into it; more often than this is no race. */
+const RENAME_LIMIT_COUNT = 100;
+
+/** What must hold for a write: nothing, no object, or an object with one of these ETags (without quotes; `*` any). */
+export type Condition = { kind: "none" } | { kind: "absent" } | { kind: "etag"; etags: readonly string[] };
+
+/** Whether the condition held: `exists`, `missing` and `mismatch` say why not, and nothing was changed. */
+export type Outcome = { kind: "applied" } | { kind: "exists" } | { kind: "missing" } | { kind: "mismatch" };
+
+/** One open bucket directory. */
+export class ObjectStore {
+  readonly layout: Layout;
+  readonly #locks: KeyLocks;
+  readonly #sync: DirectorySync;
+  readonly #staging: Staging;
+  /** Paths whose latest change is visible and not yet durable. */
+  readonly #settling = new Map<string, Promise<void>>();
+  #closed: Promise<void> | undefined;
+
+  private constructor(layout: Layout, staging: Staging) {
+    this.layout = layout;
+    this.#staging = staging;
+    this.#locks = new KeyLocks(layout.locks);
+    this.#sync = new DirectorySync(layout.root);
+  }
+
+  /** Opens a directory, making it a bucket if it is empty or absent. @throws BucketError of the disk or the format */
+  static async open(directory: string): Promise<ObjectStore> {
+    try {
+      const layout = await prepareLayout(directory);
+      return new ObjectStore(layout, await Staging.open(layout.staging));
+    } catch (error) {
+      throw diskFailure(directory, error);
+    }
+  }
+
+  /** Begins a body: write it, then {@link put} it or discard it. */
+  stage(): StagedObject {
+    if (this.#closed !== undefined) throw new BucketClosedError(this.layout.root);
+    return this.#staging.begin();
+  }
+
+  /**
+   * Publishes a staged and finished object under a key, if the condition holds; otherwise discards it.
+   * @throws UndecidedWriteError (CELLKIT_BUCKET_UNDECIDED) when it is visible but perhaps not durable; any other
+   *   BucketError when it was not written
+   */
+  async put(key: string, staged: StagedObject, condition: Condition, signal?: AbortSignal): Promise<Outcome> {
+    const bytes = keyBytes(key);
+    const path = this.pathOf(bytes);
+    try {
+      return await this.#exclusively(bytes, signal, async () => {
+        const outcome = await check(path, condition);
+        if (outcome.kind === "applied") {
+          await renameInto(staged.path, path);
+          staged.published();
+          await this.#settle(path);
+        }
+        return outcome;
+      });
+    } finally {
+      await staged.discard();
+    }
+  }
+
+  /** Removes an object if the condition holds; an absent one is `missing`. */
+  async delete(key: string, condition: Condition, signal?: AbortSignal): Promise<Outcome> {
+    const bytes = keyBytes(key);
+    const path = this.pathOf(bytes);
+    return await this.#exclusively(bytes, signal, async () => {
+      const outcome = await check(path, condition);
+      if (outcome.kind !== "applied") return outcome;
+      try {
+        await unlink(path);
+      } catch (error) {
+        if (errnoOf(error) === "ENOENT") return { kind: "missing" };
+        throw error;
+      }
+      await this.#settle(path);
+      return outcome;
+    });
+  }
+
+  /** Opens an object for reading; undefined when there is none. The caller closes it. */
+  async open(key: string): Promise<OpenObject | undefined> {
+    const path = this.pathOf(keyBytes(key));
+    await this.#settling.get(path)?.catch(() => {});
+    return await this.#guarded(() => openObject(path));
+  }
+
+  /** What is known of an object besides its content. */
+  async head(key: string): Promise<ObjectHead | undefined> {
+    const object = await this.open(key);
+    await object?.close();
+    return object?.head;
+  }
+
+  /** Keys in the order of their bytes; see {@link Cursor}. */
+  async *keys(cursor: Cursor): AsyncGenerator<Found> {
+    try {
+      yield* walk(this.layout.objects, "", cursor);
+    } catch (error) {
+      throw diskFailure(this.layout.root, error);
+    }
+  }
+
+  /** What is known of a found object; undefined when it has gone since. */
+  headOf(found: Found): Promise<ObjectHead | undefined> {
+    return this.#guarded(() => readHead(found.path));
+  }
+
+  /** Waits for what runs, then removes this store's staging folder. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#locks.close().then(() => this.#staging.close());
+    return this.#closed;
+  }
+
+  pathOf(bytes: string): string {
+    return join(this.layout.objects, ...pathOfKey(bytes));
+  }
+
+  async #exclusively<T>(bytes: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    if (this.#closed !== undefined) throw new BucketClosedError(this.layout.root);
+    const release = await this.#locks.acquire(bytes, signal);
+    try {
+      return await this.#guarded(work);
+    } finally {
+      release();
+    }
+  }
+
+  async #settle(path: string): Promise<void> {
+    const durable = this.#sync.sync(dirname(path));
+    this.#settling.set(path, durable);
+    try {
+      await durable;
+    } catch (error) {
+      throw new UndecidedWriteError(this.layout.root, { cause: diskFailure(this.layout.root, error) });
+    } finally {
+      this.#settling.delete(path);
+    }
+  }
+
+  async #guarded<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw diskFailure(this.layout.root, error);
+    }
+  }
+}
+
+async function check(path: string, condition: Condition): Promise<Outcome> {
+  if (condition.kind === "none") return { kind: "applied" };
+  if (condition.kind === "absent") return { kind: (await exists(path)) ? "exists" : "applied" };
+  const head = await readHead(path);
+  if (head === undefined) return { kind: "missing" };
+  const matches = condition.etags.some((etag) => etag === "*" || etag === head.etag);
+  return { kind: matches ? "applied" : "mismatch" };
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false;
+    throw error;
+  }
+}
+
+async function renameInto(from: string, to: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await rename(from, to);
+      return;
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT" || attempt >= RENAME_LIMIT_COUNT) throw error;
+      await mkdir(dirname(to), { recursive: true });
+    }
+  }
+}
