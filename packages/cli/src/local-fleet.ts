@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { type Bucket, openBucket } from "@cellkit/bucket";
 import { NodeProcess } from "@cellkit/celld";
 import { DaemonProcess } from "@cellkit/daemon";
-import { bundleProject, publishDeployment } from "@cellkit/deployment";
+import { bundleProject, type Published, publishDeployment } from "@cellkit/deployment";
 import { LocalFleetError } from "./errors.ts";
 
 /** What a local fleet is made of. */
@@ -45,7 +45,7 @@ export interface LocalFleet extends AsyncDisposable {
   /** Opens the fleet's bucket. */
   openBucket(): Bucket;
   /** Bundles a Wrangler project and makes it the fleet's deployment; running nodes adopt it when they are restarted. */
-  deploy(project: string): Promise<{ scriptName: string; version: string; warnings: readonly string[] }>;
+  deploy(project: string): Promise<Published & { warnings: readonly string[] }>;
   /** Starts a process in a node's place again and waits until it serves. */
   restart(node: LocalNode): Promise<void>;
   /** Drains all nodes, then ends the bucket. */
@@ -140,6 +140,10 @@ export async function startLocalFleet(options: LocalFleetOptions): Promise<Local
   for (const { name, publicUrl } of nodes) progress(`${name}: ${publicUrl}`);
 
   let closing: Promise<void> | undefined;
+  const closeOnce = () => {
+    closing ??= close();
+    return closing;
+  };
   const open = () => openBucket(bucketUrl, { endpoint, region: "us-east-1", credentials });
   return {
     nodes,
@@ -149,8 +153,7 @@ export async function startLocalFleet(options: LocalFleetOptions): Promise<Local
     async deploy(project) {
       const bundle = await bundleProject(project);
       await using bucket = open();
-      const { scriptName, version } = await publishDeployment(bucket, bundle);
-      return { scriptName, version, warnings: bundle.warnings };
+      return { ...(await publishDeployment(bucket, bundle)), warnings: bundle.warnings };
     },
     async restart(node) {
       const index = nodes.indexOf(node);
@@ -158,13 +161,8 @@ export async function startLocalFleet(options: LocalFleetOptions): Promise<Local
       node.process = start(index);
       await node.process.ready();
     },
-    close() {
-      closing ??= close();
-      return closing;
-    },
-    [Symbol.asyncDispose]() {
-      return this.close();
-    },
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
   };
 }
 

@@ -1,0 +1,20 @@
+// What the public listener answers without its Worker: health, and 404 while nothing is deployed.
+import type { NodeEngine } from "@cellkit/engine";
+import type { LocalAnswer, LocalRequest } from "@cellkit/splice";
+
+const json = { "content-type": "application/json" };
+const healthy: LocalAnswer = { status: 200, headers: json, body: '{"ok":true}' };
+const unhealthy: LocalAnswer = { status: 503, headers: json, body: '{"ok":false}' };
+const notFound: LocalAnswer = { status: 404, headers: json, body: '{"error":"not_found"}' };
+
+/** The answer that celld gives itself, or undefined when the request is the Worker's, or the drain's to refuse. */
+export function answerPublicly(
+  { target }: LocalRequest,
+  node: { draining: boolean; engine: NodeEngine | undefined },
+): LocalAnswer | undefined {
+  if (target === "/__celld/health" || target.startsWith("/__celld/health?")) {
+    return !node.draining && node.engine?.healthy() === true ? healthy : unhealthy;
+  }
+  if (node.draining || node.engine === undefined) return undefined;
+  return node.engine.state === "ready" && node.engine.deployment === undefined ? notFound : undefined;
+}

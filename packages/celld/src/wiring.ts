@@ -1,0 +1,150 @@
+// One node: its parts, the order in which they start, and the order in which they stop.
+import { randomBytes } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openBucket } from "@cellkit/bucket";
+import { createHttpServer, type DaemonContext, type RunningDaemon, StopSequence } from "@cellkit/daemon";
+import { createWorkerdEngine, type NodeEngine } from "@cellkit/engine";
+import { createSpliceServer, type SpliceServer } from "@cellkit/splice";
+import { carryClusterConnection } from "./cluster-connect.ts";
+import type { CelldConfig } from "./config.ts";
+import { DrainTimeoutError, FencedError } from "./errors.ts";
+import { createNodeMetrics } from "./node-metrics.ts";
+import { answerPublicly } from "./public-answers.ts";
+import { nodeState } from "./state.ts";
+
+/** How long the engine's own stop may take; requests on the public listener get the rest of the drain's bound. */
+const engineStopMs = 10_000;
+
+/** Close code and reason of sockets on a node that drains (RFC 6455 section 7.4.1, IANA registry: Service Restart). */
+const nodeDraining = { code: 1012, reason: "node draining" } as const;
+
+/** Starts a node; resolves when it is healthy. @throws the typed errors of the parts: bucket, listeners, engine */
+export async function startNode(
+  context: DaemonContext<CelldConfig>,
+  version: string,
+): Promise<RunningDaemon> {
+  const { config, log, signal, defer, requestStop, fail } = context;
+  const { endpoint, region } = config;
+  const bucket = openBucket(config.bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
+  defer("the bucket", () => bucket.close());
+
+  const cfBlobHeader = `cellkit-cf-${randomBytes(16).toString("hex")}`;
+  let engine: NodeEngine | undefined;
+  const isDraining = () => publicServer.draining;
+  const publicServer: SpliceServer = createSpliceServer(() => engine?.publicSocket, {
+    local: (request) => answerPublicly(request, { draining: isDraining(), engine }),
+    clientHeader: { name: cfBlobHeader, value: ({ address }) => ({ clientIp: address }) },
+  });
+  defer("the public listener", () => publicServer.close());
+  const metrics = createNodeMetrics({ node: config.node, version, publicServer, engine: () => engine });
+  const internalServer = createHttpServer({
+    routes: [
+      {
+        method: "GET",
+        path: "/state",
+        handle: async () => ({
+          status: 200,
+          json: await nodeState({ node: config.node, version, draining: isDraining(), publicServer, engine }),
+        }),
+      },
+      {
+        method: "POST",
+        path: "/shutdown",
+        handle: ({ query }) => {
+          if (query.get("handoff") === "preserve")
+            return { status: 501, json: { error: "preserve_not_supported" } };
+          requestStop("POST /shutdown");
+          return { status: 200, json: { ok: true } };
+        },
+      },
+      {
+        method: "GET",
+        path: "/metrics",
+        handle: async () => ({
+          status: 200,
+          headers: { "content-type": metrics.contentType },
+          body: await metrics.text(),
+        }),
+      },
+    ],
+    onConnect: (request, socket, head) => carryClusterConnection(engine?.clusterPort, request, socket, head),
+    onError: (error, request) =>
+      log.error({ err: error, ...request }, "a route of the internal listener failed"),
+  });
+  defer("the internal listener", () => internalServer.close({ graceMs: 500 }));
+
+  const internal = await internalServer.listen(config.internalListen);
+  const open = await publicServer.listen(config.listen.host, config.listen.port);
+  const advertise = config.advertise ?? { host: internal.host, port: internal.port };
+
+  engine = createWorkerdEngine({
+    bucket,
+    bucketUrl: config.bucket,
+    region,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    directory: config.watch ?? join(tmpdir(), `celld-${process.pid}`),
+    advertise: addressText(advertise),
+    node: config.node,
+    log,
+    ...(config.secretsFile === undefined ? {} : { secretsFile: config.secretsFile }),
+    cfBlobHeader,
+    events: {
+      fenced: (detail) => fail(new FencedError(detail)),
+      exited: (detail) => log.error({ detail }, "workerd ended by itself; it is started again"),
+      ready: () => log.info({ deployment: engine?.deployment }, "workerd serves"),
+    },
+  });
+  const running = engine;
+  defer("the engine", () => running.stop());
+  await running.start({ signal });
+  log.info(
+    { public: addressText(open), internal: addressText(internal), deployment: running.deployment ?? null },
+    "ready",
+  );
+  return { stop: () => drainSequence(context, publicServer, running).run() };
+}
+
+/** The ordered stop: refuse, tell the sockets, let requests end, hand the cells over. */
+function drainSequence(
+  { config, log }: DaemonContext<CelldConfig>,
+  publicServer: SpliceServer,
+  engine: NodeEngine,
+): StopSequence {
+  const deadlineMs = performance.now() + config.shutdownDrainMs;
+  const leftMs = () => Math.max(0, deadlineMs - performance.now());
+  const steps = new StopSequence(({ name, outcome, tookMs }) =>
+    log.info({ step: name, outcome, tookMs: Math.round(tookMs) }, "drain"),
+  );
+  steps.add("refuse new requests", () => publicServer.drain());
+  steps.add(
+    "close sockets",
+    async () => {
+      publicServer.closeSockets(nodeDraining.code, nodeDraining.reason);
+      const closed = await engine.closeCells();
+      log.info({ ...closed }, "closed the regular sockets of cells here");
+    },
+    { boundMs: () => Math.min(2_000, leftMs()) },
+  );
+  steps.add("let requests end", (signal) => publicServer.finished({ signal }), {
+    boundMs: () => Math.max(0, leftMs() - Math.min(engineStopMs, config.shutdownDrainMs / 2)),
+  });
+  steps.add(
+    "hand the cells over",
+    async () => {
+      const idle = () => publicServer.counts().inFlight === 0;
+      const { clean } = await engine.drain({ deadlineMs: leftMs(), idle });
+      if (!clean)
+        throw new DrainTimeoutError(
+          "workerd did not leave the cluster in time; its cells may be away for its lease (20 s)",
+        );
+    },
+    { boundMs: () => leftMs() + 2_000 },
+  );
+  return steps;
+}
+
+/** `host:port`, an IPv6 address in brackets. */
+function addressText({ host, port }: { host: string; port: number }): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
