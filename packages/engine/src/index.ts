@@ -1,1 +1,36 @@
-export {};
+// The node engine: what celld uses.
+
+// For tools that show or check what a node would run, without running it.
+export { renderEntryModule } from "./core/entry-module.ts";
+export { type CellClass, planWorker, type WorkerBinding, type WorkerPlan } from "./core/worker-plan.ts";
+export {
+  cellKey,
+  type RenderedConfig,
+  renderWorkerdConfig,
+  type WorkerdInstance,
+} from "./core/workerd-config.ts";
+export type { EngineCredentials, EngineEvents, EngineLog, WorkerdEngineOptions } from "./engine-options.ts";
+export {
+  ControlError,
+  DataDirectoryError,
+  DeploymentUnsupportedError,
+  EngineError,
+  EngineOptionError,
+  EngineStateError,
+  EngineStorageError,
+  SecretsFileError,
+  WorkerdMissingError,
+  WorkerdStartError,
+  WorkerdVersionError,
+  WorkerLoadError,
+} from "./errors.ts";
+export type {
+  ClosedCells,
+  DeploymentName,
+  DrainOptions,
+  EngineSnapshot,
+  EngineState,
+  NodeEngine,
+} from "./node-engine.ts";
+export { pinnedWorkerdVersion } from "./workerd-binary.ts";
+export { createWorkerdEngine } from "./workerd-engine.ts";

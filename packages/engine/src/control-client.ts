@@ -1,0 +1,122 @@
+// Small HTTP questions to the child: its control socket and the readiness of its cluster port.
+import { request } from "node:http";
+import { z } from "zod";
+import { ControlError } from "./errors.ts";
+
+const answerBytes = 8 * 1024 * 1024;
+
+const stateSchema = z.object({
+  requests: z.number(),
+  inFlight: z.number(),
+  failed: z.number(),
+  opened: z.number(),
+  cells: z.number(),
+  residents: z.array(z.string()),
+  regularSockets: z.number(),
+  exact: z.boolean(),
+});
+const closedSchema = z.object({
+  cells: z.number(),
+  regular: z.number(),
+  hibernatable: z.number(),
+  failed: z.number(),
+  elsewhere: z.number(),
+});
+
+/** What the entry module counts. */
+export type EntryState = z.infer<typeof stateSchema>;
+/** What a close command did: cells asked, sockets closed by kind, sockets or cells that failed, cells that had moved. */
+export type ClosedSockets = z.infer<typeof closedSchema>;
+
+/**
+ * The counters of the entry module.
+ *
+ * @throws ControlError (CELLKIT_ENGINE_CONTROL) without a right answer within `timeoutMs`
+ */
+export async function readEntryState(socketPath: string, timeoutMs: number): Promise<EntryState> {
+  return parseAnswer(stateSchema, await ask({ socketPath, path: "/state", method: "GET", timeoutMs }));
+}
+
+/** Which sockets of cells here are to be closed, and how. */
+export interface CloseCommand {
+  readonly which: "regular" | "all";
+  readonly code: number;
+  readonly reason: string;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Closes sockets of cells here, from inside.
+ *
+ * @throws ControlError (CELLKIT_ENGINE_CONTROL) without a right answer within `timeoutMs`
+ */
+export async function closeCellSockets(socketPath: string, command: CloseCommand): Promise<ClosedSockets> {
+  const query = new URLSearchParams({
+    which: command.which,
+    code: String(command.code),
+    reason: command.reason,
+  });
+  const path = `/close?${query}`;
+  return parseAnswer(
+    closedSchema,
+    await ask({ socketPath, path, method: "POST", timeoutMs: command.timeoutMs }),
+  );
+}
+
+/** Whether the process serves, holds its lease and is not stopping. False also when nothing answers. */
+export async function clusterReady(port: number, timeoutMs: number): Promise<boolean> {
+  try {
+    const { status } = await ask({ host: "127.0.0.1", port, path: "/ready", method: "GET", timeoutMs });
+    return status === 200;
+  } catch {
+    return false;
+  }
+}
+
+interface Question {
+  readonly socketPath?: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly path: string;
+  readonly method: "GET" | "POST";
+  readonly timeoutMs: number;
+}
+
+function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: Answer): z.infer<Schema> {
+  if (answer.status !== 200)
+    throw new ControlError(`the entry module answered ${answer.status}: ${answer.text.slice(0, 200)}`);
+  try {
+    return schema.parse(JSON.parse(answer.text));
+  } catch (cause) {
+    throw new ControlError("the entry module gave an answer that cannot be read", { cause });
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+function ask({ timeoutMs, ...options }: Question): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const fail = (cause: unknown): void => {
+      const detail = cause instanceof Error ? cause.message : String(cause);
+      reject(
+        new ControlError(`workerd did not answer ${options.method} ${options.path}: ${detail}`, { cause }),
+      );
+    };
+    const signal = AbortSignal.timeout(timeoutMs);
+    const asked = request({ ...options, agent: false, signal, headers: { host: "cellkit" } }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+        if (text.length > answerBytes) response.destroy(new ControlError("the answer is too long"));
+      });
+      response.once("error", fail);
+      response.once("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    asked.once("error", fail);
+    asked.end();
+  });
+}

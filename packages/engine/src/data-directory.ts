@@ -1,0 +1,85 @@
+// What a node keeps on its own disk: workerd's config, its copy of the cells, and a record of the process that uses them,
+// so that the next start can prove that process dead.
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { DataDirectoryError } from "./errors.ts";
+
+const identitySchema = z.object({
+  pid: z.number().int().positive(),
+  startTicks: z.string(),
+  bootId: z.string(),
+  namespace: z.string(),
+});
+const recordSchema = z.object({
+  /** The process that owned the engine. */
+  owner: identitySchema,
+  /** Its workerd. */
+  child: identitySchema,
+  /** The advertised address of that workerd. */
+  advertise: z.string(),
+  /** The key of its lease record, once known. */
+  leaseKey: z.string().optional(),
+});
+
+/** The record of a running or former workerd of this data directory. */
+export type ChildRecord = z.infer<typeof recordSchema>;
+
+/** The paths in a data directory. */
+export interface DataDirectory {
+  /** workerd's own storage. */
+  readonly cells: string;
+  /** Config, modules and credentials for workerd; made anew for each start. */
+  readonly config: string;
+  readRecord(): Promise<ChildRecord | undefined>;
+  writeRecord(record: ChildRecord): Promise<void>;
+  deleteRecord(): Promise<void>;
+}
+
+/**
+ * Opens a data directory, making it (0700) when it is absent.
+ *
+ * @throws DataDirectoryError (CELLKIT_ENGINE_DATA_DIRECTORY)
+ */
+export async function openDataDirectory(path: string): Promise<DataDirectory> {
+  const recordFile = join(path, "engine.json");
+  const cells = join(path, "cells");
+  const config = join(path, "workerd");
+  await attempt(path, async () => {
+    for (const directory of [path, cells, config]) await mkdir(directory, { recursive: true, mode: 0o700 });
+  });
+  return {
+    cells,
+    config,
+    readRecord: async () => {
+      const text = await readFile(recordFile, "utf8").catch(() => undefined);
+      if (text === undefined) return undefined;
+      // A record that cannot be read proves nothing about anybody; the lease then lapses by itself.
+      return recordSchema.safeParse(parseJson(text)).data;
+    },
+    writeRecord: (record) =>
+      attempt(path, async () => {
+        const draft = `${recordFile}.new`;
+        await writeFile(draft, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+        await rename(draft, recordFile);
+      }),
+    deleteRecord: () => attempt(path, () => rm(recordFile, { force: true })),
+  };
+}
+
+async function attempt(path: string, action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (cause) {
+    const detail = cause instanceof Error ? cause.message : String(cause);
+    throw new DataDirectoryError(`the data directory ${path} cannot be used: ${detail}`, { cause });
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,95 @@
+// The seam between celld and whatever runs the cells. Nothing here names workerd.
+
+/**
+ * Where an engine is in its life.
+ *
+ * - `stopped`: not started, or stopped for good
+ * - `starting`: being started for the first time
+ * - `ready`: serves, or has nothing to serve yet (no deployment)
+ * - `restarting`: the process under it died and is being started again
+ * - `failed`: a deployment is there but does not load; a new one is waited for
+ * - `draining`: hands its cells over
+ * - `fenced`: lost its membership; terminal
+ */
+export type EngineState = "stopped" | "starting" | "ready" | "restarting" | "failed" | "draining" | "fenced";
+
+/** What `closeCells` did. */
+export interface ClosedCells {
+  /** Cells here that were asked. */
+  readonly cells: number;
+  /** Regular sockets closed. */
+  readonly regularSockets: number;
+  /** Sockets or cells that could not be closed: they broke or went away in the meantime. */
+  readonly failed: number;
+}
+
+/** Counters for `/state` and `/metrics`. A member is true within its stated bound, or undefined when nobody knows. */
+export interface EngineSnapshot {
+  readonly state: EngineState;
+  readonly deployment: DeploymentName | undefined;
+  /** Starts of the process under the engine beyond the first. */
+  readonly restartCount: number;
+  /** Name of the engine's own membership record in the bucket. */
+  readonly membership: string | undefined;
+  /** Process under the engine, while it runs. */
+  readonly pid: number | undefined;
+  /** Its resident memory. */
+  readonly rssBytes: number | undefined;
+  /**
+   * Cells open here: an upper bound. Eviction is silent; a cell is counted until its object was collected as garbage, and
+   * for Workers with a compatibility date before WeakRef came (2025-05-05) until the process ends (`exactCells` false).
+   */
+  readonly occupied: number | undefined;
+  readonly exactCells: boolean | undefined;
+  /** Scopes (`Class:id`) of those cells, at most 10 000. */
+  readonly residents: readonly string[] | undefined;
+  /** Cells opened since the process under the engine started. */
+  readonly openedCells: number | undefined;
+  /** Regular sockets that cells here hold, except those accepted by a handler that still runs. */
+  readonly regularSockets: number | undefined;
+  /** Requests of the public socket since the process under the engine started, those running, those that threw. */
+  readonly requests: number | undefined;
+  readonly requestsInFlight: number | undefined;
+  readonly requestsFailed: number | undefined;
+}
+
+/** Which deployment runs. */
+export interface DeploymentName {
+  readonly scriptName: string;
+  readonly version: string;
+}
+
+/** How a drain goes. */
+export interface DrainOptions {
+  /** After so many milliseconds the process is ended whatever it does. */
+  readonly deadlineMs: number;
+  /** Asked before the process is ended early: true when nothing that came through this node is in flight. Default: always. */
+  readonly idle?: () => boolean;
+}
+
+/** One node's engine. */
+export interface NodeEngine extends AsyncDisposable {
+  readonly state: EngineState;
+  /** Unix socket that serves the application; undefined while nothing serves. */
+  readonly publicSocket: string | undefined;
+  /** Request header that carries `request.cf` as JSON on the public socket. Keep its name from clients. */
+  readonly cfBlobHeader: string;
+  /** Loopback port to which celld carries a peer's CONNECT; undefined while nothing serves. */
+  readonly clusterPort: number | undefined;
+  readonly deployment: DeploymentName | undefined;
+  /**
+   * Starts; resolves when the application answers, or when there is no deployment yet.
+   *
+   * @throws EngineError subclasses, and errors of the bucket and of the deployment
+   */
+  start(options?: { signal?: AbortSignal }): Promise<void>;
+  /** Whether the node may be sent requests, as of the last second. */
+  healthy(): boolean;
+  /** Closes the regular sockets of cells here with 1012 `node draining`, from inside the cells. */
+  closeCells(): Promise<ClosedCells>;
+  /** Hands all cells over and ends. `clean` is false when the time ran out or the process died on the way. */
+  drain(options: DrainOptions): Promise<{ clean: boolean }>;
+  /** Ends at once; cells here answer elsewhere as soon as the membership is ended. Same as disposing. */
+  stop(): Promise<void>;
+  snapshot(): Promise<EngineSnapshot>;
+}

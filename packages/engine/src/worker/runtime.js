@@ -1,0 +1,342 @@
+// Runs inside workerd, in the application's own isolate, on every node. It must stay invisible to the application: no name,
+// export, class identity, header or stream may look different because of it. It may import nothing but the runtime's own.
+//
+//  public entrypoint   calls the application's default export; collects small bodies, strips reserved headers, turns an
+//                      uncaught exception into an answer, counts
+//  cell classes        subclasses that note which cells were opened here and which regular sockets each of them holds
+//  control entrypoint  what celld asks over its own unix socket: counters, and to close the regular sockets of cells here
+//
+// Why sockets are found the way they are: a regular socket can only be touched from the cell that accepted it, and nothing
+// tells which cell that is at the moment of accept(). So accept() puts the socket aside, and when a handler of a cell
+// ends, that cell looks which of those it may touch: reading `readyState` throws everywhere else.
+import { WorkerEntrypoint } from "cloudflare:workers";
+
+/** Bodies with a declared length below this are read whole before the application starts: they survive a hand-off. */
+const collectedBodyBytes = 1024 * 1024;
+/** Sockets accepted outside any cell are kept aside at most so long; the oldest are forgotten first. */
+const unclaimedLimit = 4096;
+/** How many cells are asked at a time to close their sockets. */
+const closeConcurrency = 64;
+/** How many cells are named in an answer of the control entrypoint. */
+const listedCells = 10_000;
+const closeHeader = "cellkit-close-sockets";
+const handlers = ["fetch", "alarm", "webSocketMessage", "webSocketClose", "webSocketError"];
+
+const counters = { requests: 0, inFlight: 0, failed: 0, opened: 0 };
+/** The cells opened here, by scope. Eviction is silent: without WeakRef (old compatibility dates) none ever leaves. */
+const cells = new Map();
+const recordOf = new WeakMap();
+const unclaimed = new Set();
+let token;
+
+// --- the public entrypoint ---------------------------------------------------------------------------------------------
+
+export function publicEntrypoint(application) {
+  const call = handlerOf(application);
+  return class CellkitPublic extends WorkerEntrypoint {
+    async fetch(request) {
+      counters.requests += 1;
+      counters.inFlight += 1;
+      try {
+        const response = await call(await prepared(request), this.env, this.ctx);
+        if (!(response instanceof Response)) {
+          throw new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'.");
+        }
+        return cleaned(response);
+      } catch (error) {
+        counters.failed += 1;
+        // biome-ignore lint/suspicious/noConsole: this runs in workerd, where the console is the node's log
+        console.error(error instanceof Error ? (error.stack ?? String(error)) : error);
+        const text = `Worker failed: ${error instanceof Error ? error.message : String(error)}`;
+        return new Response(text.slice(0, 4096), {
+          status: 500,
+          headers: { "content-type": "text/plain;charset=UTF-8" },
+        });
+      } finally {
+        counters.inFlight -= 1;
+      }
+    }
+  };
+}
+
+/** workerd itself makes an instance of an entrypoint class for each request, and no instance of another class at all. */
+function handlerOf(application) {
+  if (typeof application === "function" && application.prototype instanceof WorkerEntrypoint) {
+    return (request, env, ctx) => {
+      const instance = new application(ctx, env);
+      return typeof instance.fetch === "function" ? instance.fetch(request) : missingHandler();
+    };
+  }
+  if (typeof application !== "object" || application === null) return missingHandler;
+  return (request, env, ctx) =>
+    typeof application.fetch === "function" ? application.fetch(request, env, ctx) : missingHandler();
+}
+
+function missingHandler() {
+  throw new TypeError("Handler does not export a fetch() function.");
+}
+
+async function prepared(request) {
+  let whole = request;
+  const reserved = reservedNames(request.headers, false);
+  if (reserved.length > 0) {
+    whole = new Request(whole);
+    for (const name of reserved) whole.headers.delete(name);
+  }
+  if (request.body === null || request.headers.has("upgrade")) return whole;
+  const length = Number(request.headers.get("content-length"));
+  if (!(length > 0 && length < collectedBodyBytes)) return whole;
+  const body = await whole.arrayBuffer();
+  return new Request(whole, { body });
+}
+
+function cleaned(response) {
+  const reserved = reservedNames(response.headers, true);
+  if (reserved.length === 0) return response;
+  let own = response;
+  try {
+    for (const name of reserved) own.headers.delete(name);
+  } catch {
+    // An answer of fetch() has immutable headers.
+    own = new Response(response.body, response);
+    for (const name of reserved) own.headers.delete(name);
+  }
+  return own;
+}
+
+/** The names that only celld and its peers may write. Names come in lower case from `keys()`. */
+function reservedNames(headers, answer) {
+  const found = [];
+  for (const name of headers.keys()) {
+    if (
+      name.startsWith("x-cells-") ||
+      name.startsWith("x-celld-") ||
+      name.startsWith("cellkit-") ||
+      (answer && name === "proxy-status")
+    ) {
+      found.push(name);
+    }
+  }
+  return found;
+}
+
+// --- cells -------------------------------------------------------------------------------------------------------------
+
+export function cellClass(exportName, Base) {
+  // A missing class is for workerd to complain about.
+  if (typeof Base !== "function") return Base;
+  const Cell = class extends Base {
+    constructor(...args) {
+      super(...args);
+      openCell(exportName, args[0], this);
+    }
+  };
+  for (const handler of handlers) {
+    if (typeof Base.prototype[handler] !== "function") continue;
+    define(Cell.prototype, handler, function (...args) {
+      return enter(this, handler, args, Reflect.get(Base.prototype, handler, this));
+    });
+  }
+  define(Cell, "name", Base.name, { writable: false });
+  // `this.constructor` stays the application's class.
+  define(Cell.prototype, "constructor", Base);
+  return Cell;
+}
+
+function openCell(exportName, ctx, instance) {
+  const scope = `${exportName}:${ctx.id.toString()}`;
+  const record = {
+    scope,
+    running: 0,
+    sockets: new Set(),
+    hibernatable: ctx.getWebSockets().length > 0,
+    reference: typeof WeakRef === "function" ? new WeakRef(instance) : undefined,
+    ctx,
+  };
+  counters.opened += 1;
+  cells.set(scope, record);
+  recordOf.set(instance, record);
+  // Handlers written as class fields shadow those of the prototype.
+  for (const handler of handlers) {
+    const own = Object.getOwnPropertyDescriptor(instance, handler);
+    if (typeof own?.value !== "function") continue;
+    Object.defineProperty(instance, handler, {
+      ...own,
+      value: (...args) => enter(instance, handler, args, own.value),
+    });
+  }
+}
+
+function enter(instance, handler, args, run) {
+  const record = recordOf.get(instance);
+  if (record === undefined) return Reflect.apply(run, instance, args);
+  if (handler === "fetch" && args[0] instanceof Request && args[0].headers.has(closeHeader)) {
+    return closeSockets(record, args[0].headers.get(closeHeader));
+  }
+  record.running += 1;
+  let result;
+  try {
+    result = Reflect.apply(run, instance, args);
+  } catch (error) {
+    leave(record, undefined);
+    throw error;
+  }
+  if (typeof result?.then !== "function") {
+    leave(record, result);
+    return result;
+  }
+  return result.then(
+    (value) => {
+      leave(record, value);
+      return value;
+    },
+    (error) => {
+      leave(record, undefined);
+      throw error;
+    },
+  );
+}
+
+function leave(record, value) {
+  record.running -= 1;
+  const claimed = claimSockets(record);
+  if (!claimed && value instanceof Response && value.webSocket) record.hibernatable = true;
+}
+
+// --- sockets -----------------------------------------------------------------------------------------------------------
+
+const native = Object.getOwnPropertyDescriptor(WebSocket.prototype, "accept");
+define(
+  WebSocket.prototype,
+  "accept",
+  {
+    accept(...args) {
+      const result = Reflect.apply(native.value, this, args);
+      if (unclaimed.size >= unclaimedLimit) unclaimed.delete(unclaimed.values().next().value);
+      unclaimed.add(this);
+      this.addEventListener("close", () => unclaimed.delete(this));
+      return result;
+    },
+  }.accept,
+  native,
+);
+
+function claimSockets(record) {
+  let claimed = false;
+  for (const socket of unclaimed) {
+    if (!touchable(socket)) continue;
+    unclaimed.delete(socket);
+    claimed = true;
+    record.sockets.add(socket);
+    socket.addEventListener("close", () => record.sockets.delete(socket));
+  }
+  return claimed;
+}
+
+function touchable(socket) {
+  try {
+    return socket.readyState !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** Runs inside the cell. `command` is `<token> <code> <all|regular> <reason>`. */
+function closeSockets(record, command) {
+  const [sender, code, which, ...reason] = command.split(" ");
+  // Another isolate sent this: the cell moved in the meantime and its sockets are none of the sender's business.
+  if (sender !== token) return Response.json({ elsewhere: true });
+  claimSockets(record);
+  const closed = { regular: 0, hibernatable: 0, failed: 0 };
+  const close = (socket, kind) => {
+    try {
+      socket.close(Number(code), reason.join(" "));
+      closed[kind] += 1;
+    } catch {
+      // Closed or broken in the meantime.
+      closed.failed += 1;
+    }
+  };
+  for (const socket of record.sockets) close(socket, "regular");
+  record.sockets.clear();
+  if (which === "all") for (const socket of record.ctx.getWebSockets()) close(socket, "hibernatable");
+  return Response.json(closed);
+}
+
+// --- the control entrypoint --------------------------------------------------------------------------------------------
+
+export function controlEntrypoint() {
+  return class CellkitControl extends WorkerEntrypoint {
+    async fetch(request) {
+      token ??= crypto.randomUUID();
+      const { pathname, searchParams } = new URL(request.url);
+      if (request.method === "GET" && pathname === "/state") return Response.json(state());
+      if (request.method === "POST" && pathname === "/close") {
+        const which = searchParams.get("which") === "all" ? "all" : "regular";
+        const command = [token, searchParams.get("code"), which, searchParams.get("reason")].join(" ");
+        return Response.json(await closeAll(this.ctx.exports, which, command));
+      }
+      return new Response("unknown control request", { status: 404 });
+    }
+  };
+}
+
+function state() {
+  prune();
+  const residents = [];
+  let sockets = 0;
+  for (const record of cells.values()) {
+    sockets += record.sockets.size;
+    if (residents.length < listedCells) residents.push(record.scope);
+  }
+  return {
+    ...counters,
+    cells: cells.size,
+    residents,
+    regularSockets: sockets,
+    exact: typeof WeakRef === "function",
+  };
+}
+
+function prune() {
+  for (const [scope, record] of cells) {
+    if (record.reference !== undefined && record.reference.deref() === undefined) cells.delete(scope);
+  }
+}
+
+async function closeAll(exports, which, command) {
+  const total = { cells: 0, regular: 0, hibernatable: 0, failed: 0, elsewhere: 0 };
+  const waiting = [...cells.values()].filter(
+    (record) => record.sockets.size > 0 || record.running > 0 || (which === "all" && record.hibernatable),
+  );
+  const work = async () => {
+    for (let record = waiting.pop(); record !== undefined; record = waiting.pop()) {
+      const [exportName, id] = record.scope.split(":");
+      total.cells += 1;
+      try {
+        const cell = exports[exportName].get(exports[exportName].idFromString(id));
+        const answer = await cell.fetch("http://cell/", { headers: { [closeHeader]: command } });
+        const closed = await answer.json();
+        if (closed.elsewhere) total.elsewhere += 1;
+        total.regular += closed.regular ?? 0;
+        total.hibernatable += closed.hibernatable ?? 0;
+        total.failed += closed.failed ?? 0;
+      } catch {
+        // The cell broke, moved or has no fetch handler; its sockets end with it.
+        total.failed += 1;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: closeConcurrency }, work));
+  return total;
+}
+
+function define(target, name, value, descriptor = {}) {
+  Object.defineProperty(target, name, {
+    configurable: true,
+    enumerable: false,
+    writable: true,
+    ...descriptor,
+    value,
+  });
+}
