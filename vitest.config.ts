@@ -26,7 +26,11 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["packages/*/test/**/*.test.ts", "tools/test/**/*.test.ts"],
+          include: [
+            "packages/*/test/**/*.test.ts",
+            "examples/*/test/**/*.test.ts",
+            "tools/test/**/*.test.ts",
+          ],
           exclude: ["**/*.process.test.ts", "**/node_modules/**"],
           sequence: { groupOrder: 0 },
         },
