@@ -32,6 +32,14 @@ export interface AttemptSource {
 /** Key under which the `context` of an undici response leads to its call. Survives the redirect interceptor's copy. */
 export const callKey: unique symbol = Symbol("cellkit.client.call");
 
+/** Internal key of a call option: told of the call that a dispatch became. */
+export const noteCall: unique symbol = Symbol("cellkit.client.noteCall");
+
+/** Internal: call options with {@link noteCall}. */
+export interface NotedCallOptions {
+  [noteCall]?: (call: AttemptSource) => void;
+}
+
 const sourcesByResponse = new WeakMap<object, AttemptSource>();
 
 /** Lets {@link attemptsOf} answer for a `Response` that a fetch made. */

@@ -60,6 +60,17 @@ export class FleetNodes {
     byFleet.set(fleet, this);
   }
 
+  /** The fleet's clock (milliseconds, monotonic) and dice, for the sockets beside it. */
+  get clock(): { now(): number; random(): number } {
+    return this.#options;
+  }
+
+  /** The `pool.connect` options (TLS among them) unless they are a function; sockets dial with them too. */
+  get connectOptions(): object {
+    const { connect } = this.#options.pool;
+    return typeof connect === "object" && connect !== null ? connect : {};
+  }
+
   /** Every node, whatever its state. */
   get all(): readonly FleetNode[] {
     return this.#all;

@@ -1,1 +1,22 @@
-export {};
+export { type Attempt, attemptsOf } from "./attempts.ts";
+export type { AttemptClass } from "./core/attempt-class.ts";
+export type { MarkerFn, ResponseHeaders } from "./core/drain-marker.ts";
+export type { NodeStateName } from "./core/node-state.ts";
+export { createFetch, type FleetFetch, type FleetRequestInit } from "./create-fetch.ts";
+export { type Endpoint, type EndpointSource, staticEndpoints } from "./endpoints.ts";
+export {
+  AmbiguousRequestError,
+  AttemptsExhaustedError,
+  BodyNotReplayableError,
+  ConfigurationError,
+  DeadlineExceededError,
+  FleetError,
+  MessageTooLargeError,
+  NoEndpointError,
+  RetryBudgetError,
+  SendBufferFullError,
+  SocketFatalError,
+} from "./errors.ts";
+export { Fleet } from "./fleet.ts";
+export type { NodeView } from "./fleet-node.ts";
+export type { CallOptions, FleetDispatchOptions, FleetOptions, RetryOptions, SelectFn } from "./options.ts";
