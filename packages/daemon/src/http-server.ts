@@ -1,6 +1,6 @@
 // The internal listener that every daemon has: a table of routes over node:http, with bounds. Not a framework: no
 // middleware, no parameters but a trailing `/*`.
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { ListenError } from "./errors.ts";
@@ -48,6 +48,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     requestTimeoutMs = 60_000,
     idleTimeoutMs = 75_000,
   } = options;
+  const answering = new Set<ServerResponse>();
   const state = { closing: undefined as Promise<void> | undefined };
   const server = createServer(
     {
@@ -59,6 +60,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
     (request, response) => {
       if (state.closing !== undefined) response.setHeader("connection", "close");
+      answering.add(response);
+      response.once("close", () => answering.delete(response));
       void answerRequest({ routes, maxBodyBytes, onError }, request, response);
     },
   );
@@ -70,7 +73,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   if (options.onConnect !== undefined) server.on("connect", options.onConnect);
   if (options.onUpgrade !== undefined) server.on("upgrade", options.onUpgrade);
   const close = ({ graceMs = 5_000 } = {}): Promise<void> => {
-    state.closing ??= closeServer(server, sockets, graceMs);
+    if (state.closing === undefined) {
+      for (const response of answering) if (!response.headersSent) response.setHeader("connection", "close");
+      state.closing = closeServer(server, sockets, graceMs);
+    }
     return state.closing;
   };
   return {

@@ -52,8 +52,8 @@ export {
   type Metrics,
   type Registry,
 } from "./metrics.ts";
-export { type CommandContext, type CommandProgram, runCommand } from "./run-command.ts";
 export { packageVersion } from "./package-version.ts";
+export { type CommandContext, type CommandProgram, runCommand } from "./run-command.ts";
 export {
   type Daemon,
   type DaemonContext,

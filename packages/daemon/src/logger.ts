@@ -6,7 +6,7 @@ import {
   pino,
   stdTimeFunctions,
 } from "pino";
-import pretty from "pino-pretty";
+import { prettyFactory } from "pino-pretty";
 import { z } from "zod";
 
 export type { Logger } from "pino";
@@ -76,10 +76,8 @@ export function createLogger(options: CreateLoggerOptions): Logger {
   };
   if (format === "json" || (format === "auto" && !isTty)) return pino(pinoOptions, stream);
   const colorize = isTty && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
-  return pino(
-    pinoOptions,
-    pretty({ colorize, destination: stream, sync: true, ignore: "pid", translateTime: "SYS:HH:MM:ss.l" }),
-  );
+  const forPeople = prettyFactory({ colorize, ignore: "pid", translateTime: "SYS:HH:MM:ss.l" });
+  return pino(pinoOptions, { write: (line) => void stream.write(forPeople(line)) });
 }
 
 function pathsOf(field: string): string[] {

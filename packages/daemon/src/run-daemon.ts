@@ -56,7 +56,7 @@ const START_ABORT_MS = 10_000;
 /**
  * Runs a daemon from its first flag to its exit code: reads the configuration, starts, waits for SIGTERM or SIGINT, stops
  * in order. Ends the process itself; the promise never settles. Exit codes: {@link exitCodes}. A second signal ends the
- * process at once with 130. A start that fails prints one line (the error's message; its stack from log level debug on).
+ * process at once with 130. A start that fails prints one line: the error's message. The stack of an error with one of our codes shows from log level debug on.
  */
 export async function runDaemon<S extends ConfigSchema>(
   daemon: Daemon<S> &
@@ -107,7 +107,7 @@ export async function runDaemon<S extends ConfigSchema>(
   runToEnd(daemon, context, asked.promise).then(ended.resolve, fail);
   let exitCode = await ended.promise;
   for (const { name, outcome, error } of await releases.releaseAll()) {
-    log.error({ release: name, outcome, err: error }, "could not give back what was taken");
+    log.error({ release: name, outcome, ...errorFields(log, error) }, "could not give back what was taken");
     if (exitCode === exitCodes.clean) exitCode = exitCodes.failure;
   }
   log.info({ exitCode }, "ended");
@@ -140,7 +140,10 @@ async function runToEnd<S extends ConfigSchema>(
   const report = await running.stop(await asked);
   for (const { name, outcome, tookMs, error } of report.steps) {
     if (outcome !== "done")
-      context.log.error({ step: name, tookMs: Math.round(tookMs), err: error }, `stop: ${outcome}`);
+      context.log.error(
+        { step: name, tookMs: Math.round(tookMs), ...errorFields(context.log, error) },
+        `stop: ${outcome}`,
+      );
   }
   if (report.outcome === "timed out") return exitCodes.drainTimeout;
   return report.outcome === "failed" ? exitCodes.failure : exitCodes.clean;
@@ -158,15 +161,19 @@ function parseOrExit<S extends ConfigSchema>(daemon: Daemon<S>) {
   }
 }
 
-/** One clear line for a person; the stack only where the level asks for it. */
-export function logFatal(log: Logger, error: unknown): void {
-  const { message, code } =
-    error instanceof Error ? (error as NodeJS.ErrnoException) : { message: String(error), code: undefined };
-  const fields = {
-    ...(code === undefined ? {} : { code }),
-    ...(log.isLevelEnabled("debug") ? { err: error } : {}),
+/** One clear line for a person. */
+function logFatal(log: Logger, error: unknown): void {
+  log.fatal(errorFields(log, error), error instanceof Error ? error.message : String(error));
+}
+
+/** A typed error is told by its code; its stack only where the level asks for it. Any other error is a bug: with its stack. */
+function errorFields(log: Logger, error: unknown): Record<string, unknown> {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  const typed = typeof code === "string" && code.startsWith("CELLKIT_");
+  return {
+    ...(typeof code === "string" ? { code } : {}),
+    ...(!typed || log.isLevelEnabled("debug") ? { err: error } : {}),
   };
-  log.fatal(fields, message);
 }
 
 /** An error nobody caught is a bug: it is logged with its stack, and the process ends, since its state is unknown. */

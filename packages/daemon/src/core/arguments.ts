@@ -56,7 +56,8 @@ export function parseArguments(options: readonly Option[], argv: readonly string
     if (known === undefined) {
       problems.push({ where: name, message: `unknown flag${didYouMean(name, [...flags.keys(), "--help"])}` });
       // The word after it was probably its value: it must not be complained about as well.
-      if (value === undefined && isValue(argv[index + 1])) index += 1;
+      const next = argv[index + 1];
+      if (value === undefined && next !== undefined && !next.startsWith("-")) index += 1;
       continue;
     }
     const { option, negated } = known;
