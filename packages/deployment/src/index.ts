@@ -1,4 +1,3 @@
-export type { Bucket, ConditionalWrite } from "./bucket-shape.ts";
 export { type Bundle, type BundleOptions, bundleProject } from "./bundle.ts";
 export type { Binding, Manifest, RawMetadata } from "./core/manifest.ts";
 export type { Module, ModuleKind } from "./core/modules.ts";
@@ -14,4 +13,4 @@ export {
   WranglerConfigError,
 } from "./errors.ts";
 export { type Published, type PublishOptions, publishDeployment } from "./publish.ts";
-export { type Deployment, type ReadOptions, readCurrent, readDeployment } from "./read.ts";
+export { type Deployment, readCurrent, readDeployment } from "./read.ts";

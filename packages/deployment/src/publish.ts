@@ -6,7 +6,7 @@
  * fleet's pointer moved by a slower one, while the script's pointer is still its own, moves it again. A deployment that
  * broke off anywhere is finished by deploying again.
  */
-import type { Bucket, ConditionalWrite, Waiting } from "./bucket-shape.ts";
+import type { Bucket, CallOptions, ConditionalWrite } from "@cellkit/bucket";
 import type { Bundle } from "./bundle.ts";
 import { fleetPointerKey, manifestKey, moduleKey, scriptPointerKey } from "./core/layout.ts";
 import type { ModuleKind } from "./core/modules.ts";
@@ -23,7 +23,7 @@ export interface PublishOptions {
    */
   readonly replaceScript?: boolean;
   /** Ends the waiting. What was written by then stays; deploying again finishes it. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What a deployment came to. */
@@ -57,7 +57,7 @@ export async function publishDeployment(
   options: PublishOptions = {},
 ): Promise<Published> {
   const { replaceScript = false, signal } = options;
-  const waiting: Waiting = signal === undefined ? {} : { signal };
+  const waiting: CallOptions = { signal };
   const target: Pointer = { scriptName: bundle.scriptName, version: bundle.version };
   const scriptKey = scriptPointerKey(target.scriptName);
   const fleetSeen = await readPointer(bucket, fleetPointerKey, waiting);
@@ -73,7 +73,11 @@ export async function publishDeployment(
 }
 
 /** The modules, then the manifest, so that a manifest never names what is not there. */
-async function writeVersion(bucket: Bucket, { manifest, modules }: Bundle, waiting: Waiting): Promise<void> {
+async function writeVersion(
+  bucket: Bucket,
+  { manifest, modules }: Bundle,
+  waiting: CallOptions,
+): Promise<void> {
   const { script_name, version } = manifest;
   for (const { name, kind, bytes } of modules) {
     const key = moduleKey(script_name, version, name);
@@ -94,7 +98,7 @@ function versionName(found: StoredPointer | "absent"): string {
 }
 
 /** An unsure write is settled by reading back; nothing is written twice. */
-async function settled(write: ConditionalWrite, waiting: Waiting): Promise<boolean> {
+async function settled(write: ConditionalWrite, waiting: CallOptions): Promise<boolean> {
   const outcome = write.kind === "ambiguous" ? await write.settle(waiting) : write;
   return outcome.kind === "applied";
 }
@@ -105,7 +109,7 @@ async function movePointer(
   key: string,
   seen: StoredPointer | undefined,
   target: Pointer,
-  waiting: Waiting,
+  waiting: CallOptions,
 ): Promise<StoredPointer | "absent" | undefined> {
   if (seen !== undefined && same(seen.pointer, target)) return undefined;
   const text = pointerText(target);
@@ -123,7 +127,7 @@ async function moveFleetPointer(
   bucket: Bucket,
   first: StoredPointer | undefined,
   target: Pointer,
-  waiting: Waiting,
+  waiting: CallOptions,
 ): Promise<boolean> {
   const scriptKey = scriptPointerKey(target.scriptName);
   let seen = first;

@@ -1,5 +1,5 @@
 /** What a bucket holds of deployments: read with bounds, parsed, and checked against the manifest's digests. */
-import type { Bucket, Waiting } from "./bucket-shape.ts";
+import type { Bucket, CallOptions, ObjectTooLargeError, StoredObject } from "@cellkit/bucket";
 import { fleetPointerKey, manifestKey, moduleKey } from "./core/layout.ts";
 import { maxManifestBytes, maxPointerBytes, maxTotalBytes } from "./core/limits.ts";
 import type { Manifest } from "./core/manifest.ts";
@@ -17,12 +17,6 @@ export interface Deployment {
   readonly modules: readonly Module[];
 }
 
-/** Options of everything here that waits. */
-export interface ReadOptions {
-  /** Ends the waiting; the call then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
-}
-
 /** A pointer with the ETag that a conditional write needs. */
 export interface StoredPointer {
   readonly pointer: Pointer;
@@ -36,20 +30,26 @@ function valueOrThrow<T>(key: string, stored: Stored<T>): T {
   return stored.value;
 }
 
-/** Reads at most `limitBytes` and one more, so that an object that is too long is noticed and never kept whole. */
-async function readBounded(bucket: Bucket, key: string, limitBytes: number, waiting: Waiting) {
-  const found = await bucket.get(key, { ...waiting, range: { start: 0, end: limitBytes + 1 } });
-  if (found !== undefined && found.body.byteLength > limitBytes) {
-    throw new InvalidDeploymentError(key, `the object has more than ${limitBytes} bytes`);
+/** Reads an object that has at most so many bytes; undefined when there is none. */
+async function readBounded(
+  bucket: Bucket,
+  key: string,
+  maxBytes: number,
+  { signal }: CallOptions,
+): Promise<StoredObject | undefined> {
+  try {
+    return await bucket.get(key, { signal, maxBytes });
+  } catch (error) {
+    if ((error as Partial<ObjectTooLargeError>).code !== "CELLKIT_BUCKET_TOO_LARGE") throw error;
+    throw new InvalidDeploymentError(key, `it has more than ${maxBytes} bytes`, { cause: error });
   }
-  return found;
 }
 
 /** Reads one pointer, or undefined where there is none. */
 export async function readPointer(
   bucket: Bucket,
   key: string,
-  waiting: Waiting = {},
+  waiting: CallOptions = {},
 ): Promise<StoredPointer | undefined> {
   const found = await readBounded(bucket, key, maxPointerBytes, waiting);
   if (found === undefined) return undefined;
@@ -62,7 +62,7 @@ export async function readPointer(
  * @throws InvalidDeploymentError (`CELLKIT_DEPLOYMENT_INVALID`), UnsupportedDeploymentError
  * (`CELLKIT_DEPLOYMENT_UNSUPPORTED`), errors of the bucket
  */
-export async function readCurrent(bucket: Bucket, options: ReadOptions = {}): Promise<Pointer | undefined> {
+export async function readCurrent(bucket: Bucket, options: CallOptions = {}): Promise<Pointer | undefined> {
   return (await readPointer(bucket, fleetPointerKey, options))?.pointer;
 }
 
@@ -77,7 +77,7 @@ export async function readCurrent(bucket: Bucket, options: ReadOptions = {}): Pr
 export async function readDeployment(
   bucket: Bucket,
   pointer?: Pointer,
-  options: ReadOptions = {},
+  options: CallOptions = {},
 ): Promise<Deployment | undefined> {
   const wanted = pointer ?? (await readCurrent(bucket, options));
   if (wanted === undefined) return undefined;
@@ -103,12 +103,11 @@ async function readModule(
   bucket: Bucket,
   { scriptName, version }: Pointer,
   described: Manifest["modules"][number],
-  waiting: Waiting,
+  waiting: CallOptions,
 ): Promise<Module> {
   const { name, bytes, sha256, kind } = described;
   const key = moduleKey(scriptName, version, name);
-  // A range over an empty object cannot be satisfied.
-  const found = bytes === 0 ? await bucket.get(key, waiting) : await readBounded(bucket, key, bytes, waiting);
+  const found = await readBounded(bucket, key, bytes, waiting);
   if (found === undefined) throw new InvalidDeploymentError(key, "the object is missing");
   if (found.body.byteLength !== bytes) {
     throw new InvalidDeploymentError(

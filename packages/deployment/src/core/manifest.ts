@@ -96,7 +96,7 @@ export const pointer = z.object({
 export const outline = z.object({
   schema_version: z.number(),
   required_features: z.array(z.string().max(64)).max(100).default([]),
-  assets: z.unknown(),
+  assets: z.unknown().optional(),
   crons: z.array(z.unknown()).default([]),
   modules: z.array(z.object({ kind: z.string().max(64).optional() })).max(maxModuleCount),
   raw_metadata: z.object({ bindings: z.array(z.object({ type: z.string().max(64) })).max(1000) }),

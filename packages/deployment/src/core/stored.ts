@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import { scriptPointerKey, versionPrefix } from "./layout.ts";
 import { bindingTypes, features, type Manifest, manifest, outline, pointer } from "./manifest.ts";
+import { scriptName as scriptNameSchema } from "./names.ts";
 
 /** Which version of which script is the current one. */
 export interface Pointer {
@@ -51,7 +52,9 @@ export function parsePointer(bytes: Uint8Array): Stored<Pointer> {
   const checked = pointer.safeParse(json(bytes));
   if (!checked.success) return invalid(`not a pointer (${firstIssue(checked.error)})`);
   const { script_name, version, prefix, rollout } = checked.data;
-  const scriptName = script_name ?? /^deploy\/([^/]+)\//.exec(prefix)?.[1] ?? "";
+  const named = scriptNameSchema.safeParse(script_name ?? prefix.split("/")[1]);
+  if (!named.success) return invalid(`its prefix is ${prefix} (${firstIssue(named.error)})`);
+  const scriptName = named.data;
   if (prefix.replace(/\/$/, "") !== versionPrefix(scriptName, version)) {
     return invalid(`its prefix is ${prefix}, which is not where version ${version} of a script lies`);
   }

@@ -48,7 +48,7 @@ export function parseWranglerConfig(text: string): WranglerConfigResult {
   }
   const ignored = Object.keys(value).filter((key) => Object.hasOwn(ignoredKeys, key));
   const effective = Object.fromEntries(Object.entries(value).filter(([key]) => !ignored.includes(key)));
-  const checked = schema.safeParse(effective);
+  const checked = schema.safeParse(effective, { reportInput: true });
   if (!checked.success) return { kind: "problems", problems: checked.error.issues.flatMap(sentences) };
   const problems = contradictions(checked.data);
   if (problems.length > 0) return { kind: "problems", problems };
@@ -74,13 +74,16 @@ function sentences(issue: z.core.$ZodIssue): string[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
       if (path === "") return refusalOfKey(key);
-      const answer = issue.path[0] === "migrations" ? refusedMigrations[key] : undefined;
+      const answer =
+        issue.path[0] === "migrations" && Object.hasOwn(refusedMigrations, key)
+          ? refusedMigrations[key]
+          : undefined;
       return `${path}.${key} is not supported${answer === undefined ? "" : `: ${answer}`}`;
     });
   }
   if (issue.code === "invalid_key") return issue.issues.map(({ message }) => `${path}: ${message}`);
-  const missing = issue.code === "invalid_type" && issue.input === undefined && issue.path.length === 1;
-  return [missing ? `${path} is missing` : `${path}: ${issue.message}`];
+  const missing = issue.code === "invalid_type" && issue.input === undefined;
+  return [missing ? `${path} is missing` : `${path}: ${issue.message.replace(/^Invalid input: /, "")}`];
 }
 
 /** What each member may be on its own, but not together with the others. */

@@ -71,5 +71,6 @@ const answeredKeys: Readonly<Record<string, string>> = {
 /** Why a key that the schema does not have stops the deployment: one sentence that names it. */
 export function refusalOfKey(key: string): string {
   if (platformKeys.includes(key)) return `${key} is not supported; ${supported}`;
-  return answeredKeys[key] ?? `${key} is not a known key; remove it`;
+  const answer = Object.hasOwn(answeredKeys, key) ? answeredKeys[key] : undefined;
+  return answer ?? `${key} is not a known key; remove it`;
 }
