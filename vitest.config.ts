@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { defineConfig } from "vitest/config";
 
-const conditions = ["@cellkit/source", "node", "import", "module", "default"];
+const conditions = ["@cellkit/source", "node", "import", "default"];
 /** "long" runs the full numbers of every suite, "sample" what fits the budget in CONTRIBUTING.md. */
 const size = process.env["CELLKIT_TEST"] === "long" ? "long" : "sample";
 /** Printed at the start of a run; CELLKIT_SEED=N repeats that run's random choices. */
