@@ -74,7 +74,7 @@ export class ObjectStore {
         if (outcome.kind === "applied") {
           await renameInto(staged.path, path);
           staged.published();
-          await this.#settle(path);
+          await this.makeDurable(path);
         }
         return outcome;
       });
@@ -96,7 +96,7 @@ export class ObjectStore {
         if (errnoOf(error) === "ENOENT") return { kind: "missing" };
         throw error;
       }
-      await this.#settle(path);
+      await this.makeDurable(path);
       return outcome;
     });
   }
@@ -105,7 +105,7 @@ export class ObjectStore {
   async open(key: string): Promise<OpenObject | undefined> {
     const path = this.pathOf(keyBytes(key));
     await this.#settling.get(path)?.catch(() => {});
-    return await this.#guarded(() => openObject(path));
+    return await this.guarded(() => openObject(path));
   }
 
   /** What is known of an object besides its content. */
@@ -126,7 +126,7 @@ export class ObjectStore {
 
   /** What is known of a found object; undefined when it has gone since. */
   headOf(found: Found): Promise<ObjectHead | undefined> {
-    return this.#guarded(() => readHead(found.path));
+    return this.guarded(() => readHead(found.path));
   }
 
   /** Waits for what runs, then removes this store's staging folder. Idempotent. */
@@ -143,13 +143,14 @@ export class ObjectStore {
     if (this.#closed !== undefined) throw new BucketClosedError(this.layout.root);
     const release = await this.#locks.acquire(bytes, signal);
     try {
-      return await this.#guarded(work);
+      return await this.guarded(work);
     } finally {
       release();
     }
   }
 
-  async #settle(path: string): Promise<void> {
+  /** Resolves when a file's name is durable. @throws UndecidedWriteError (CELLKIT_BUCKET_UNDECIDED) */
+  async makeDurable(path: string): Promise<void> {
     const durable = this.#sync.sync(dirname(path));
     this.#settling.set(path, durable);
     try {
@@ -161,7 +162,8 @@ export class ObjectStore {
     }
   }
 
-  async #guarded<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs file operations; their failures become BucketErrors. */
+  async guarded<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {

@@ -7,7 +7,8 @@ import { closeSync, openSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { encodeFooter, type Footer } from "../core/object-footer.ts";
+import { encodeFooter, FOOTER_LIMIT_BYTES, type Footer } from "../core/object-footer.ts";
+import { BucketOptionError } from "../errors.ts";
 import { tryLock, unlock } from "./flock.ts";
 
 /** Up to here a body is kept in memory and written by one call, footer included. */
@@ -93,7 +94,13 @@ export class StagedObject {
   /** Appends the footer and makes the file durable. `etag` overrides the MD5 of the content (multipart). */
   async finish(headers: Readonly<Record<string, string>>, etag?: string): Promise<Footer> {
     const footer = { etag: etag ?? this.#md5.digest("hex"), sizeBytes: this.#sizeBytes, headers };
-    this.#buffered.push(encodeFooter(footer));
+    const encoded = encodeFooter(footer);
+    if (encoded.length > FOOTER_LIMIT_BYTES) {
+      throw new BucketOptionError(
+        `the object's headers take more than ${FOOTER_LIMIT_BYTES} bytes; send fewer`,
+      );
+    }
+    this.#buffered.push(encoded);
     await this.#flush();
     const handle = this.#handle;
     this.#handle = undefined;
