@@ -8,6 +8,8 @@ export abstract class DaemonError extends Error {
 export interface ConfigProblem {
   /** What to change, as the user wrote it: `--listen`, `CELLD_ADDR`, or an argument's name. */
   readonly where: string;
+  /** What was given there, cut to 80 characters; absent where nothing was given or it is a secret. */
+  readonly value?: string;
   /** What is wrong and what is wanted, without a leading capital. Never holds a secret's value. */
   readonly message: string;
 }
@@ -21,7 +23,12 @@ export class ConfigError extends DaemonError {
   readonly problems: readonly ConfigProblem[];
 
   constructor(program: string, problems: readonly ConfigProblem[], options?: ErrorOptions) {
-    const lines = problems.map(({ where, message }) => `${where}: ${message}`);
+    const lines = problems.map(({ where, value, message }) =>
+      // A schema's own message may name the value already.
+      value === undefined || message.includes(JSON.stringify(value))
+        ? `${where}: ${message}`
+        : `${where} ${JSON.stringify(value)}: ${message}`,
+    );
     const list = lines.length === 1 ? ` ${lines[0]}` : `\n  ${lines.join("\n  ")}`;
     const count = lines.length === 1 ? "" : ` ${lines.length} problems:`;
     super(`${program}:${count}${list}\nRun \`${program} --help\` for all options.`, options);

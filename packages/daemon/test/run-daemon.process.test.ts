@@ -174,7 +174,7 @@ it("bad flags are listed on stderr, nothing starts, and it ends with 2", async (
   expect(daemon.lines.map(({ stream, text }) => [stream, text.split(":")[0]])).toEqual([
     ["stderr", "toy"],
     ["stderr", "  --lisen"],
-    ["stderr", "  --start"],
+    ["stderr", '  --start "never"'],
     ["stderr", "Run `toy --help` for all options."],
   ]);
 });

@@ -76,7 +76,7 @@ export function parseConfig<S extends ConfigSchema>(schema: S, options: ParseOpt
     texts.set(field.key, source.texts.join(","));
     const value = readText(field, source);
     if (value.problem === undefined) input[field.key] = value.value;
-    else problems.push({ where: source.name, message: value.problem });
+    else problems.push({ where: source.name, ...shown(field, source.texts[0]), message: value.problem });
   }
   const warnings = otherVariables(fields, options, problems);
   const result = schema.safeParse(input);
@@ -136,17 +136,17 @@ function readText(field: Option, { texts }: Source): { value?: unknown; problem?
       return { value: text };
     case "boolean":
       if (text === "0" || text === "1") return { value: text === "1" };
-      return { problem: `must be 0 or 1${shown(field, text)}` };
+      return { problem: "must be 0 or 1" };
     case "number":
       if (/^[+-]?(\d+(\.\d*)?|\.\d+)$/.test(text)) return { value: Number(text) };
-      return { problem: `must be a number in digits${shown(field, text)}` };
+      return { problem: "must be a number in digits" };
   }
 }
 
-/** `, not "abc"`: what was given, cut to a bearable length, unless it is a secret. */
-function shown(field: Option, text: string | undefined): string {
-  if (text === undefined || field.secret) return "";
-  return `, not ${JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)}`;
+/** What was given, cut to a bearable length; nothing of a secret. */
+function shown(field: Option, text: string | undefined): { value?: string } {
+  if (text === undefined || field.secret) return {};
+  return { value: text.length > 80 ? `${text.slice(0, 80)}…` : text };
 }
 
 function otherVariables(
@@ -188,7 +188,7 @@ function problemsOf(
       if (known.some(({ where }) => where === given)) return [];
       // A schema's message may hold the value; a secret's never leaves here.
       if (field.secret) return [{ where: given, message: `does not fit: ${issue.code}` }];
-      return [{ where: given, message: `${lowerFirst(issue.message)}${shown(field, texts.get(field.key))}` }];
+      return [{ where: given, ...shown(field, texts.get(field.key)), message: lowerFirst(issue.message) }];
     }
     if (!field.required) return [{ where: nameOf(field), message: lowerFirst(issue.message) }];
     const name = nameOf(field);

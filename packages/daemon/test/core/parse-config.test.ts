@@ -28,8 +28,11 @@ function problems(
   try {
     parse(argv, env, more);
   } catch (error) {
-    if (error instanceof ConfigError)
-      return error.problems.map(({ where, message }) => `${where}: ${message}`);
+    if (error instanceof ConfigError) {
+      return error.problems.map(
+        ({ where, value, message }) => `${where}: ${message}${value === undefined ? "" : ` <${value}>`}`,
+      );
+    }
     throw error;
   }
   return [];
@@ -134,37 +137,37 @@ it.each([
     "words for a number",
     [...bucket, "--shutdown-drain-ms=ten"],
     {},
-    [/^--shutdown-drain-ms: must be a number in digits, not "ten"$/],
+    [/^--shutdown-drain-ms: must be a number in digits <ten>$/],
   ],
   [
     "a number in another notation",
     [...bucket, "--shutdown-drain-ms=0x10"],
     {},
-    [/must be a number in digits, not "0x10"/],
+    [/must be a number in digits <0x10>/],
   ],
   [
     "nothing for a number",
     bucket,
     { TOY_SHUTDOWN_DRAIN_MS: "" },
-    [/^TOY_SHUTDOWN_DRAIN_MS: must be a number in digits, not ""$/],
+    [/^TOY_SHUTDOWN_DRAIN_MS: must be a number in digits <>$/],
   ],
   [
     "a boolean variable that is neither 0 nor 1",
     bucket,
     { TOY_RELOAD: "true" },
-    [/^TOY_RELOAD: must be 0 or 1, not "true"$/],
+    [/^TOY_RELOAD: must be 0 or 1 <true>$/],
   ],
   [
     "a boolean flag that is neither 0 nor 1",
     [...bucket, "--reload=yes"],
     {},
-    [/^--reload: must be 0 or 1, not "yes"$/],
+    [/^--reload: must be 0 or 1 <yes>$/],
   ],
   [
     "what the schema refuses, under the flag's name",
     ["--bucket=gs://x"],
     {},
-    [/^--bucket: must be s3:\/\/BUCKET\[\/PREFIX\], not "gs:\/\/x"$/],
+    [/^--bucket: must be s3:\/\/BUCKET\[\/PREFIX\] <gs:\/\/x>$/],
   ],
   [
     "what the schema refuses, under the variable's name",
@@ -176,7 +179,7 @@ it.each([
     "a word outside an enum",
     [...bucket, "--mode=x"],
     {},
-    [/^--mode: invalid option: expected one of "refuse"\|"serve", not "x"$/],
+    [/^--mode: invalid option: expected one of "refuse"\|"serve" <x>$/],
   ],
   ["a number out of range", [...bucket, "--shutdown-drain-ms=0"], {}, [/^--shutdown-drain-ms: too small/]],
   [
@@ -207,8 +210,21 @@ it("lists all problems at once, each under the name the user wrote", () => {
 
 it("names the problems in one message that ends with what to do", () => {
   expect(() => parse(["--bucket=x", "--mode=y"])).toThrow(
-    /^toy: 2 problems:\n {2}--bucket: .*\n {2}--mode: .*\nRun `toy --help` for all options\.$/,
+    /^toy: 2 problems:\n {2}--bucket "x": .*\n {2}--mode "y": .*\nRun `toy --help` for all options\.$/,
   );
+});
+
+it("does not repeat a value that the schema's own message names", () => {
+  const port = z.strictObject({
+    port: z
+      .string()
+      .refine((text) => text === "1", { error: ({ input }) => `"${String(input)}" is no port` })
+      .meta({ description: "A port." }),
+  });
+  expect(() => parseConfig(port, { ...identity, argv: ["--port=x"], env: {} })).toThrow(
+    /^toy: --port: "x" is no port\n/,
+  );
+  expect(() => parse([...bucket, "--mode=x"])).toThrow(/^toy: --mode "x": invalid option/);
 });
 
 it("cuts a long value in a message", () => {
@@ -285,7 +301,7 @@ it("a rule between options names the option it puts the blame on", () => {
     })
     .refine(({ from, to }) => from < to, { path: ["to"], message: "must be more than --from" });
   const run = (argv: string[]) => () => parseConfig(pair, { ...identity, argv, env: {} });
-  expect(run(["--to", "0"])).toThrow(/--to: must be more than --from, not "0"/);
+  expect(run(["--to", "0"])).toThrow(/--to "0": must be more than --from/);
   expect(run(["--from", "7"])).toThrow(/--to: must be more than --from/);
 });
 
