@@ -16,7 +16,7 @@ export async function buildModules(project: Project, conditions: readonly string
     keepNames: true,
     loader: { ".js": "jsx", ".mjs": "jsx", ".cjs": "jsx" },
     define: { "process.env.NODE_ENV": '"production"' },
-    plugins: [kept.plugin(), runtimeModules(project.config.compatibility_flags)],
+    plugins: [kept.plugin(), runtimeModules(project.config)],
   });
   const main: Module = { name: mainModule, kind: "esm", bytes: output.contents };
   return {

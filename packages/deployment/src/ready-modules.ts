@@ -60,7 +60,7 @@ export async function readyModules(project: Project): Promise<Built> {
   const run = await runEsbuild(project, {
     resolveExtensions: [],
     tsconfigRaw: {},
-    plugins: [runtimeModules(config.compatibility_flags), asTheyAre(others)],
+    plugins: [runtimeModules(config), asTheyAre(others)],
   });
   const folder = dirname(main);
   const paths = [...new Set([main, ...run.files, ...others])];

@@ -1,7 +1,7 @@
 /** Modules that the runtime has: `cloudflare:*`, `workerd:*`, and Node's behind a compatibility flag. */
 import { builtinModules } from "node:module";
 import type { OnResolveArgs, OnResolveResult, Plugin } from "esbuild";
-import { flagAdvice, mayImport } from "./core/node-compat.ts";
+import { type Compatibility, flagAdvice, mayImport } from "./core/node-compat.ts";
 
 const requireNamespace = "node-by-require";
 
@@ -14,8 +14,8 @@ function nodeName(path: string): string | undefined {
   return bareNames.includes(path) ? `node:${path}` : undefined;
 }
 
-function refer(name: string, args: OnResolveArgs, flags: readonly string[]): OnResolveResult {
-  if (mayImport(name, flags)) {
+function refer(name: string, args: OnResolveArgs, compatibility: Compatibility): OnResolveResult {
+  if (mayImport(name, compatibility)) {
     // In an ES module there is no require: it becomes an import of a small module that hands on the default export.
     return args.kind === "require-call"
       ? { path: name, namespace: requireNamespace }
@@ -29,8 +29,8 @@ function refer(name: string, args: OnResolveArgs, flags: readonly string[]): OnR
     : { ...external, warnings: [{ text: advice }] };
 }
 
-/** @param flags the Worker's compatibility flags */
-export function runtimeModules(flags: readonly string[]): Plugin {
+/** @param compatibility decides which of Node's modules there are */
+export function runtimeModules(compatibility: Compatibility): Plugin {
   return {
     name: "runtime-modules",
     setup(build) {
@@ -39,7 +39,7 @@ export function runtimeModules(flags: readonly string[]): Plugin {
         if (args.namespace === requireNamespace) return { path: args.path, external: true };
         const name = nodeName(args.path);
         if (name === undefined || args.pluginData === requireNamespace) return undefined;
-        if (args.path !== name && !mayImport(name, flags)) {
+        if (args.path !== name && !mayImport(name, compatibility)) {
           // Without the flag, `events` may be a package that is installed.
           const { importer, kind, resolveDir } = args;
           const found = await build.resolve(args.path, {
@@ -50,7 +50,7 @@ export function runtimeModules(flags: readonly string[]): Plugin {
           });
           if (found.errors.length === 0) return { path: found.path, sideEffects: found.sideEffects };
         }
-        return refer(name, args, flags);
+        return refer(name, args, compatibility);
       });
       build.onLoad({ filter: /.*/, namespace: requireNamespace }, ({ path }) => ({
         contents: `import builtin from ${JSON.stringify(path)}; module.exports = builtin;`,
