@@ -1,6 +1,7 @@
 // One room: a cell with its messages in SQLite and its members on WebSockets that let it hibernate.
 
 import { DurableObject } from "cloudflare:workers";
+import { answerKeepalive, registerAutoResponse } from "@cellkit/client/worker";
 import { json, methodRefusal, refusal } from "./answers.ts";
 import { bodyLength } from "./body.ts";
 import { Messages } from "./messages.ts";
@@ -23,7 +24,7 @@ export class Room extends DurableObject {
     super(state, env);
     this.#messages = new Messages(state.storage.sql);
     // The pair lives with the instance's host, not in storage: set it again each time the room starts.
-    state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
+    registerAutoResponse(state);
   }
 
   /** Every request of the room comes here, with the path that the client sent: `/rooms/:room/:action`. */
@@ -93,8 +94,7 @@ export class Room extends DurableObject {
     this.#regular.add(server);
     server.addEventListener("message", ({ data }) => {
       // No auto-response here: the host answers only for sockets that may hibernate.
-      if (data === "ping") server.send("pong");
-      else this.#receive(server, data);
+      if (!answerKeepalive(server, data)) this.#receive(server, data);
     });
     server.addEventListener("close", () => this.#regular.delete(server));
     server.addEventListener("error", () => this.#regular.delete(server));
