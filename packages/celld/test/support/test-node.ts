@@ -1,0 +1,56 @@
+import { NodeProcess, type NodeProcessOptions } from "../../src/index.ts";
+import { type FoundProcess, processesOf } from "./processes.ts";
+import { until } from "./until.ts";
+
+/** A line of celld's log, parsed. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+/** A celld process of a test: what it printed, and which processes are its own. */
+export class TestNode extends NodeProcess {
+  readonly directory: string;
+  readonly lines: readonly string[];
+  readonly host: string;
+  readonly port: number;
+
+  constructor(options: NodeProcessOptions) {
+    const lines: string[] = [];
+    super({ ...options, onLine: (line) => lines.push(line) });
+    this.directory = options.directory;
+    this.lines = lines;
+    const { hostname, port } = new URL(this.publicUrl);
+    this.host = hostname;
+    this.port = Number(port);
+  }
+
+  /** Its log so far. */
+  get log(): LogLine[] {
+    return this.lines.flatMap((line) => (line.startsWith("{") ? [JSON.parse(line) as LogLine] : []));
+  }
+
+  /** Waits for a line of its log. */
+  logged(what: string, matches: (line: LogLine) => boolean, boundMs = 20_000): Promise<LogLine> {
+    return until(`line "${what}" in the log of ${this.node}`, () => this.log.find(matches), boundMs);
+  }
+
+  /** celld itself, its workerd and the shell that watches over it, as far as they run. */
+  processes(): Promise<FoundProcess[]> {
+    return processesOf(this.directory);
+  }
+
+  /** The process id of its workerd. */
+  async workerdPid(): Promise<number> {
+    const { runtime } = (await this.state()) as { runtime: { pid?: number } };
+    return runtime.pid ?? 0;
+  }
+
+  /** Waits until a drain has begun: health turns 503 at its first step. */
+  draining(boundMs = 10_000): Promise<unknown> {
+    return until("drain", async () => (await this.state())["draining"] === true, boundMs);
+  }
+
+  /** Asks the Worker through this node; a body that is not JSON is answered as undefined. */
+  async ask(path: string, init?: RequestInit): Promise<{ status: number; body: Record<string, unknown> }> {
+    const answer = await fetch(`${this.publicUrl}${path}`, { signal: AbortSignal.timeout(20_000), ...init });
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+  }
+}
