@@ -41,7 +41,11 @@ export default defineConfig({
         extends: true,
         test: {
           name: "process",
-          include: ["packages/*/test/**/*.process.test.ts"],
+          include: [
+            "packages/*/test/**/*.process.test.ts",
+            "examples/*/test/**/*.process.test.ts",
+            "tools/test/**/*.process.test.ts",
+          ],
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },
