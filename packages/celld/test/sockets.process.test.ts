@@ -1,0 +1,85 @@
+// WebSockets when a node leaves: every client gets a close frame (1012), whichever node it is connected to.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Fleet } from "./support/fleet.ts";
+import { SocketClient } from "./support/socket-client.ts";
+import type { TestNode } from "./support/test-node.ts";
+
+/** A regular socket that nobody closes holds its cell back for 4 s (half of workerd's stop time). */
+const fastHandOffMs = 3_000;
+
+let fleet: Fleet;
+let owner: TestNode;
+let ingress: TestNode;
+
+beforeAll(async () => {
+  const started = await Fleet.start(2);
+  fleet = started.fleet;
+  [owner, ingress] = started.nodes as [TestNode, TestNode];
+});
+afterAll(() => fleet[Symbol.asyncDispose]());
+
+/** Opens a room on `node`, which makes that node its owner, and answers the room's boot id. */
+async function openRoom(node: TestNode, room: string): Promise<unknown> {
+  const { status, body } = await node.ask(`/rooms/${room}/boot`);
+  expect(status).toBe(200);
+  return body["boot"];
+}
+
+it("the owner of a cell drains: its sockets get 1012 on every node, and its cells answer elsewhere at once", async () => {
+  await openRoom(owner, "hibernated");
+  await openRoom(owner, "regular");
+  const away = {
+    hibernated: await SocketClient.open(`${ingress.publicUrl}/rooms/hibernated/socket`),
+    regular: await SocketClient.open(`${ingress.publicUrl}/rooms/regular/regular`),
+  };
+  const here = {
+    hibernated: await SocketClient.open(`${owner.publicUrl}/rooms/hibernated/socket`),
+    regular: await SocketClient.open(`${owner.publicUrl}/rooms/regular/regular`),
+  };
+  const began = performance.now();
+  const drained = owner.drain();
+
+  expect(await here.hibernated.closed()).toEqual({ code: 1012, reason: "node draining" });
+  expect(await here.regular.closed()).toEqual({ code: 1012, reason: "node draining" });
+  expect(await away.regular.closed()).toEqual({ code: 1012, reason: "node draining" });
+  expect(await away.hibernated.closed()).toEqual({ code: 1012, reason: "owner unavailable" });
+  const { status } = await ingress.ask("/rooms/regular/count");
+  expect(status).toBe(200);
+  expect(performance.now() - began).toBeLessThan(fastHandOffMs);
+  expect(await drained).toEqual({ code: 0, signal: null });
+  owner = await fleet.node(0);
+  await owner.ready();
+});
+
+it("the owner of a cell is killed: sockets on a healthy node get 1012 and no 1006", async () => {
+  const boot = await openRoom(owner, "killed");
+  const sockets = [
+    await SocketClient.open(`${ingress.publicUrl}/rooms/killed/socket`),
+    await SocketClient.open(`${ingress.publicUrl}/rooms/killed/regular`),
+  ];
+  expect(sockets.map((socket) => socket.boot)).toEqual([boot, boot]);
+  await owner.kill();
+  for (const socket of sockets) {
+    expect(await socket.closed()).toEqual({ code: 1012, reason: "owner unavailable" });
+  }
+  owner = await fleet.node(0);
+  await owner.ready();
+});
+
+it("sockets at a draining ingress get 1012 `node draining` at once, whoever owns their cells", async () => {
+  await openRoom(owner, "stays");
+  const sockets = [
+    await SocketClient.open(`${ingress.publicUrl}/rooms/stays/socket`),
+    await SocketClient.open(`${ingress.publicUrl}/rooms/stays/regular`),
+  ];
+  const witness = await SocketClient.open(`${owner.publicUrl}/rooms/stays/socket`);
+  const drained = ingress.drain();
+  for (const socket of sockets) {
+    expect(await socket.closed(2_000)).toEqual({ code: 1012, reason: "node draining" });
+  }
+  expect(await drained).toEqual({ code: 0, signal: null });
+  expect(await witness.ask("ping")).toBe("pong");
+  expect(witness.close).toBeUndefined();
+  ingress = await fleet.node(1);
+  await ingress.ready();
+});
