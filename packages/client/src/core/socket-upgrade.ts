@@ -60,19 +60,3 @@ function overridden(action: SocketAction, retryAfterMs: number | undefined): Upg
 function backoff(retryAfterMs: number | undefined): UpgradeAction {
   return { kind: "backoff", floorMs: Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) };
 }
-
-/**
- * The value of a Retry-After header (RFC 9110 §10.2.3) in milliseconds from `nowMs`, or undefined when it is absent, in the
- * past or not understood.
- *
- * @param nowMs milliseconds since the Unix epoch
- */
-export function parseRetryAfterMs(
-  value: string,
-  dateMs: (text: string) => number,
-  nowMs: number,
-): number | undefined {
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
-  const untilMs = value === "" ? Number.NaN : dateMs(value) - nowMs;
-  return untilMs > 0 ? untilMs : undefined;
-}

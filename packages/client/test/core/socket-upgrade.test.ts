@@ -1,10 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  MAX_RETRY_AFTER_MS,
-  parseRetryAfterMs,
-  type UpgradeFailure,
-  upgradeAction,
-} from "../../src/core/socket-upgrade.ts";
+import { MAX_RETRY_AFTER_MS, type UpgradeFailure, upgradeAction } from "../../src/core/socket-upgrade.ts";
 
 function status(code: number, drained = false, retryAfterMs?: number): UpgradeFailure {
   return { kind: "status", status: code, drained, retryAfterMs };
@@ -58,21 +53,5 @@ describe("the answer to an upgrade decides what a socket does", () => {
 
   it("but not before the drain marker", () => {
     expect(upgradeAction(status(503, true), "never")).toEqual({ kind: "next-node" });
-  });
-});
-
-describe("Retry-After", () => {
-  const nowMs = Date.parse("2026-11-30T12:00:00Z");
-  it.each([
-    ["2", 2_000],
-    ["0", 0],
-    ["Mon, 30 Nov 2026 12:00:05 GMT", 5_000],
-    ["Mon, 30 Nov 2026 11:00:00 GMT", undefined],
-    ["soon", undefined],
-    ["-1", undefined],
-    ["99999999999", undefined],
-    ["", undefined],
-  ])("%j is %s ms", (value, expected) => {
-    expect(parseRetryAfterMs(value, Date.parse, nowMs)).toBe(expected);
   });
 });
