@@ -73,7 +73,10 @@ export class Alarms {
         return;
       }
       // Node rounds timers to whole milliseconds and may be a fraction early.
-      if (alarm.alarmAtMs > nowMs + 1) return this.#arm(list, alarm.alarmAtMs - nowMs);
+      if (alarm.alarmAtMs > nowMs + 1) {
+        this.#arm(list, alarm.alarmAtMs - nowMs);
+        return;
+      }
       this.clear(alarm);
       alarm.onAlarm();
     }

@@ -94,9 +94,20 @@ export class AttemptRun implements Dispatcher.DispatchHandler {
   /** Ends it now: the socket is destroyed, or, if it was not sent yet, it will not be. */
   cut(reason: Error): void {
     this.#mode = "deaf";
+    this.error = reason;
     this.reader?.stop();
     this.controller?.abort(reason);
     this.release();
+    this.conclude(this.started ? "ambiguous" : "not-sent");
+  }
+
+  /** Its class is known. */
+  conclude(ended: AttemptClass): void {
+    this.class = ended;
+    if (this.endedMs === 0) this.endedMs = this.#call.now();
+    if (events.attemptEnd.hasSubscribers) {
+      events.attemptEnd.publish(this.toAttempt(Date.now() - this.#call.now()));
+    }
   }
 
   /** Counts the node's request as over; once. */
@@ -154,7 +165,7 @@ export class AttemptRun implements Dispatcher.DispatchHandler {
     socket: Duplex,
   ): void {
     this.#settleHeaders(status, headers, undefined);
-    this.class = "answered";
+    this.conclude("answered");
     this.#mode = "passing";
     this.#call.handler.onRequestUpgrade?.(this.#call, status, headers, socket);
     this.release();
@@ -208,7 +219,6 @@ export class AttemptRun implements Dispatcher.DispatchHandler {
     if (mode === "deaf") return;
     this.error = error;
     if (mode === "waiting") {
-      this.endedMs = this.#call.now();
       this.#call.onFailure(this, error);
     } else if (mode === "held") {
       this.#call.onHeld(this, error);

@@ -3,7 +3,7 @@ import type { Dispatcher } from "undici";
 import type { AttemptRun } from "./attempt-run.ts";
 import type { Attempt } from "./attempts.ts";
 import { hasToken, headerOf, type ResponseHeaders } from "./core/drain-marker.ts";
-import { parseRetryAfter, type Settled } from "./core/retry-plan.ts";
+import { parseRetryAfter } from "./core/retry-plan.ts";
 import {
   AmbiguousRequestError,
   AttemptsExhaustedError,
@@ -11,6 +11,7 @@ import {
   type FleetError,
   RetryBudgetError,
 } from "./errors.ts";
+import type { Unretried } from "./retry-course.ts";
 
 /** undici codes for a request that no node could take: its maker has to mend it. */
 const callersFaults: ReadonlySet<string> = new Set([
@@ -36,7 +37,7 @@ export function isOurClosing(error: Error): boolean {
 
 /** The error of a call that ends without a response. */
 export function failureOf(
-  because: Settled | "budget",
+  because: Unretried,
   call: { readonly method: string; readonly path: string; readonly attempts: readonly Attempt[] },
   cause: Error,
 ): FleetError {

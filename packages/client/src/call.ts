@@ -2,41 +2,26 @@
 // handler holds, so abort, pause and resume reach whichever attempt is alive. What to do next is decided in
 // core/retry-plan.ts; here it is done.
 import { type Dispatcher, errors } from "undici";
-import type { Alarm, AlarmList, Alarms } from "./alarms.ts";
+import type { Alarm, AlarmList } from "./alarms.ts";
 import { type AttemptOwner, AttemptRun } from "./attempt-run.ts";
-import { type Attempt, type AttemptSource, callKey } from "./attempts.ts";
+import { type AttemptSource, callKey } from "./attempts.ts";
+import { CallController } from "./call-controller.ts";
 import { failureOf, isCallersFault, isOurClosing, retryAfterOf, saysClose } from "./call-failure.ts";
+import type { CallHost } from "./call-host.ts";
+import { CallPause } from "./call-pause.ts";
 import { classifyFailure, classifyHeld, type Outcome, type OutcomeRules } from "./core/outcome.ts";
-import type { RetryBudget } from "./core/retry-budget.ts";
-import { planRetry } from "./core/retry-plan.ts";
 import { BodyNotReplayableError, DeadlineExceededError, NoEndpointError } from "./errors.ts";
 import { events } from "./events.ts";
 import type { FleetNode } from "./fleet-node.ts";
-import type { FleetNodes } from "./fleet-nodes.ts";
 import { HeldResponse } from "./held-response.ts";
 import type { FleetDispatchOptions, ResolvedRetry } from "./options.ts";
 import { type Prepared, RequestPlan } from "./request-plan.ts";
+import { RetryCourse, type Unretried } from "./retry-course.ts";
 
-/** What a call needs of its fleet. */
-export interface CallHost {
-  readonly nodes: FleetNodes;
-  readonly alarms: Alarms;
-  readonly budget: RetryBudget | undefined;
-  readonly now: () => number;
-  readonly random: () => number;
-  /** Calls that have no attempt alive, so that a destroyed fleet reaches them. */
-  readonly waiting: Set<Call>;
-  /** Set when the fleet was destroyed. */
-  readonly destroyedBy: Error | undefined;
-  onCallEnded(): void;
-}
-
-const MAX_ATTEMPTS = 4;
-/** With n nodes behind one address each try meets a draining one with probability 1/n. */
-const MAX_ATTEMPTS_LOAD_BALANCED = 8;
+const none: ReadonlySet<FleetNode> = new Set();
 
 /** Internal: a call under way. */
-export class Call implements AttemptOwner, AttemptSource, Alarm {
+export class Call extends CallController implements AttemptOwner, AttemptSource, Alarm {
   nextAlarm: Alarm | undefined;
   previousAlarm: Alarm | undefined;
   alarmList: AlarmList | undefined;
@@ -52,16 +37,11 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
   /** Dropped at the end, so that a response does not keep the body of its request. */
   #options: FleetDispatchOptions | undefined;
   #request: RequestPlan | undefined;
-  #current: AttemptRun | undefined;
-  #past: AttemptRun[] | undefined;
-  #tried: Set<FleetNode> | undefined;
+  /** An upgrade or a CONNECT is sent to one node only: what it becomes is not ours to repeat. */
+  readonly #upgrades: boolean;
   #state: "trying" | "committed" | "ended" = "trying";
-  #abortReason: Error | null = null;
-  #held: HeldResponse | undefined;
-  #freeUsed = false;
-  #chargedCount = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #nodeWait: AbortController | undefined;
+  #course: RetryCourse | undefined;
+  #pause: CallPause | undefined;
   #settledMs = 0;
 
   constructor(
@@ -72,6 +52,7 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
     rules: OutcomeRules,
     nowMs: number,
   ) {
+    super();
     this.#host = host;
     this.#options = options;
     this.handler = handler;
@@ -82,6 +63,7 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
     this.now = host.now;
     this.#deadlineMs = retry.deadlineMs === 0 ? Number.POSITIVE_INFINITY : nowMs + retry.deadlineMs;
     this.#request = RequestPlan.for(options, retry);
+    this.#upgrades = options.method === "CONNECT" || Boolean(options.upgrade);
   }
 
   start(nowMs: number): void {
@@ -99,54 +81,17 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
 
   // The controller that the caller's handler holds.
 
-  get aborted(): boolean {
-    return this.#abortReason !== null;
-  }
-
-  get reason(): Error | null {
-    return this.#abortReason;
-  }
-
-  get paused(): boolean {
-    return this.#held?.paused ?? this.#current?.controller?.paused ?? false;
-  }
-
-  get rawHeaders(): NonNullable<Dispatcher.DispatchController["rawHeaders"]> | null {
-    return this.#current?.controller?.rawHeaders ?? null;
-  }
-
-  get rawTrailers(): NonNullable<Dispatcher.DispatchController["rawTrailers"]> | null {
-    return this.#current?.controller?.rawTrailers ?? null;
-  }
-
-  pause(): void {
-    if (this.#held === undefined) this.#current?.controller?.pause();
-    else this.#held.pause();
-  }
-
-  resume(): void {
-    if (this.#held === undefined) this.#current?.controller?.resume();
-    else this.#held.resume();
-  }
-
   abort(reason: Error): void {
-    if (this.#state === "ended" || this.#abortReason !== null) return;
-    this.#abortReason = reason;
+    if (this.#state === "ended" || this.abortReason !== null) return;
+    this.abortReason = reason;
     if (this.#state === "trying") {
-      this.#cutCurrent(reason);
+      this.current?.cut(reason);
       this.#settle(reason);
-    } else if (this.#held === undefined) {
-      this.#current?.controller?.abort(reason);
+    } else if (this.held === undefined) {
+      this.current?.controller?.abort(reason);
     } else {
-      this.#held.fail(reason);
+      this.held.fail(reason);
     }
-  }
-
-  /** Everything tried, the live attempt included. */
-  get attempts(): readonly Attempt[] {
-    const runs = [...(this.#past ?? []), ...(this.#current === undefined ? [] : [this.#current])];
-    const wallMs = Date.now() - this.now();
-    return runs.map((run) => run.toAttempt(wallMs));
   }
 
   // What the live attempt reports.
@@ -168,23 +113,26 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
       this.#learn(run, classifyHeld(status, headers as never, Buffer.concat(chunks).toString(), this.rules));
     } else {
       // Half a refusal proves nothing.
-      run.class = "ambiguous";
+      run.conclude("ambiguous");
       this.#host.nodes.reportFailure(run.node);
     }
     if (run.class !== "answered" && this.#again(run)) return;
     this.#commit();
-    this.#held = new HeldResponse(this.handler, this, run, error, (failed) => this.onPassed(run, failed));
-    this.#held.start();
+    this.held = new HeldResponse(this.handler, this, run, error, (failed) => this.onPassed(run, failed));
+    this.held.start();
   }
 
   onFailure(run: AttemptRun, error: Error): void {
-    if (this.#host.destroyedBy !== undefined) return this.#settle(this.#host.destroyedBy);
-    const bodyError = this.#request?.bodyError;
-    if (bodyError !== undefined) return this.#settle(bodyError as Error);
-    if (isCallersFault(error)) return this.#settle(error);
+    const bodyError = this.#request?.bodyError as Error | undefined;
+    const final = this.#host.destroyedBy ?? bodyError ?? (isCallersFault(error) ? error : undefined);
+    if (final !== undefined) {
+      run.conclude(run.started ? "ambiguous" : "not-sent");
+      this.#settle(final);
+      return;
+    }
     const { started, bodySent } = run;
     const failure = { started, bodySent, bodyBytes: this.#request?.bodyBytes ?? 0 };
-    run.class = classifyFailure(failure, this.#retry.incompleteUploadSafeBelowBytes);
+    run.conclude(classifyFailure(failure, this.#retry.incompleteUploadSafeBelowBytes));
     if (!isOurClosing(error)) this.#host.nodes.reportFailure(run.node);
     const because = this.#retryOr(run);
     if (because !== undefined) this.#settle(failureOf(because, this, error));
@@ -196,15 +144,16 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
 
   /** The deadline, or the time of one attempt. */
   onAlarm(): void {
-    const run = this.#current;
+    const run = this.current;
     const leftMs = this.#deadlineMs - this.now();
-    if (leftMs <= 1 || run === undefined) return this.#miss();
+    if (leftMs <= 1 || run === undefined) {
+      this.#miss();
+      return;
+    }
     run.class = run.started ? "ambiguous" : "not-sent";
-    run.endedMs = this.now();
-    if (this.#again(run)) {
-      run.error = new errors.HeadersTimeoutError();
+    if (this.#retryOr(run) === undefined) {
       this.#host.nodes.reportFailure(run.node);
-      run.cut(run.error);
+      run.cut(new errors.HeadersTimeoutError());
     } else {
       // No further attempt would be allowed: cutting it could only turn a slow success into a failure.
       this.#host.alarms.set(this, this.now(), leftMs);
@@ -220,7 +169,7 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
 
   /** Tells the nodes what an answer says about its node. */
   #learn(run: AttemptRun, outcome: Outcome): void {
-    run.class = outcome.class;
+    run.conclude(outcome.class);
     const { nodes } = this.#host;
     if (outcome.drains) {
       nodes.reportDrain(run.node, retryAfterOf(run));
@@ -238,61 +187,31 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
   }
 
   /** Starts the way to another attempt, or says why not. */
-  #retryOr(run: AttemptRun): Parameters<typeof failureOf>[0] | undefined {
-    const { nodes, budget, random } = this.#host;
+  #retryOr(run: AttemptRun): Unretried | undefined {
+    if (this.#upgrades) return "final";
     const nowMs = this.now();
-    this.#tried ??= new Set();
-    this.#tried.add(run.node);
-    const plan = planRetry(
-      {
-        class: run.class,
-        attemptCount: run.n,
-        maxAttempts:
-          this.#retry.maxAttempts ?? (nodes.loadBalancedOnly ? MAX_ATTEMPTS_LOAD_BALANCED : MAX_ATTEMPTS),
-        repeatable: this.#request?.repeatable ?? true,
-        replayable: this.#request?.replayable ?? true,
-        freeUsed: this.#freeUsed,
-        chargedCount: this.#chargedCount,
-        otherNode: nodes.hasOther(this.#tried),
-        loadBalancedOnly: nodes.loadBalancedOnly,
-        retryAfterMs: retryAfterOf(run) || undefined,
-        leftMs: this.#deadlineMs - nowMs,
-      },
-      this.#retry,
-      random(),
-    );
-    if (plan.kind === "settle") return plan.because;
-    if (!plan.free && this.#retry.budget !== false && budget?.charge(nowMs) === false) {
-      const told = { class: run.class, node: run.node.id };
-      if (events.budgetEmpty.hasSubscribers) events.budgetEmpty.publish(told);
-      return "budget";
-    }
-    if (plan.free) this.#freeUsed = true;
-    else this.#chargedCount += 1;
+    this.#course ??= new RetryCourse(this.#host, this.#retry, this.#request);
+    const plan = this.#course.decide(run, nowMs, this.#deadlineMs - nowMs);
+    if (typeof plan === "string") return plan;
     this.#host.alarms.clear(this);
-    this.#past ??= [];
-    this.#past.push(run);
-    this.#current = undefined;
+    this.past ??= [];
+    this.past.push(run);
+    this.current = undefined;
     this.#settledMs = nowMs;
-    if (events.retry.hasSubscribers) {
-      events.retry.publish({ class: run.class, delayMs: plan.delayMs, free: plan.free, from: run.node.id });
-    }
     this.#wait(plan.delayMs, plan.free);
     return undefined;
   }
 
   #wait(delayMs: number, free: boolean): void {
     const leftMs = this.#deadlineMs - this.now();
-    this.#host.waiting.add(this);
-    const next = delayMs < leftMs ? (): void => this.#next(free) : (): void => this.#miss();
-    // Even without a delay the next attempt begins on a clean stack: the last one may still be in undici's hands.
-    if (delayMs <= 0) queueMicrotask(next);
-    else this.#timer = setTimeout(next, Math.min(delayMs, leftMs));
+    this.#pause ??= new CallPause(this.#host, this);
+    if (delayMs < leftMs) this.#pause.after(delayMs, () => this.#next(free));
+    else this.#pause.after(leftMs, () => this.#miss());
   }
 
   #next(free: boolean): void {
     if (this.#state !== "trying") return;
-    const node = this.#host.nodes.pick(this.#tried);
+    const node = this.#host.nodes.pick(this.#course?.tried);
     if (node === undefined) void this.#waitForNode(free);
     else this.#attempt(node, this.now(), this.now() - this.#settledMs, free);
   }
@@ -300,10 +219,8 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
   async #waitForNode(free: boolean): Promise<void> {
     const startedMs = this.now();
     const waitMs = Math.min(this.#retry.waitForNodeMs, this.#deadlineMs - startedMs);
-    this.#nodeWait = new AbortController();
-    this.#host.waiting.add(this);
-    const { signal } = this.#nodeWait;
-    const node = await this.#host.nodes.pickOrWait(this.#tried ?? new Set(), waitMs, signal);
+    this.#pause ??= new CallPause(this.#host, this);
+    const node = await this.#pause.node(this.#course?.tried ?? none, waitMs).catch(() => undefined);
     if (this.#state !== "trying") return;
     if (this.#deadlineMs - this.now() <= 1) this.#miss();
     else if (node === undefined) this.#settle(new NoEndpointError(waitMs));
@@ -311,10 +228,10 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
   }
 
   #attempt(node: FleetNode, nowMs: number, delayBeforeMs: number, free: boolean): void {
-    this.#host.waiting.delete(this);
-    const n = (this.#past?.length ?? 0) + 1;
+    this.#endPause();
+    const n = (this.past?.length ?? 0) + 1;
     const run = new AttemptRun(this, node, n, nowMs, delayBeforeMs, free);
-    this.#current = run;
+    this.current = run;
     const { perTryTimeoutMs } = this.#retry;
     const leftMs = this.#deadlineMs - nowMs;
     const repeatable = this.#request?.repeatable ?? true;
@@ -335,24 +252,20 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
 
   #dispatch(run: AttemptRun, { options, reader }: Prepared): void {
     run.reader = reader;
-    if (this.#current === run && this.#state === "trying") run.node.pool.dispatch(options, run);
+    if (this.current === run && this.#state === "trying") run.node.pool.dispatch(options, run);
     else run.release();
   }
 
-  #miss(): void {
-    const error = new DeadlineExceededError(this.method, this.path, this.#retry.deadlineMs, this.attempts);
-    if (this.#current?.started) this.#host.nodes.reportFailure(this.#current.node);
-    this.#cutCurrent(error);
-    this.#settle(error);
+  #endPause(): void {
+    this.#pause?.end();
+    this.#pause = undefined;
   }
 
-  #cutCurrent(reason: Error): void {
-    const run = this.#current;
-    if (run === undefined) return;
-    run.class = run.started ? "ambiguous" : "not-sent";
-    run.error = reason;
-    run.endedMs = this.now();
-    run.cut(reason);
+  #miss(): void {
+    if (this.#state !== "trying") return;
+    if (this.current?.started) this.#host.nodes.reportFailure(this.current.node);
+    this.current?.cut(new errors.HeadersTimeoutError());
+    this.#settle(new DeadlineExceededError(this.method, this.path, this.#retry.deadlineMs, this.attempts));
   }
 
   #commit(): void {
@@ -370,15 +283,13 @@ export class Call implements AttemptOwner, AttemptSource, Alarm {
     if (this.#state === "ended") return;
     this.#state = "ended";
     this.#host.alarms.clear(this);
-    this.#host.waiting.delete(this);
-    clearTimeout(this.#timer);
-    this.#nodeWait?.abort();
+    this.#endPause();
     this.#request?.close();
     this.#request = undefined;
     this.#options = undefined;
     if (events.callEnd.hasSubscribers) {
       const { method, path, attempts } = this;
-      events.callEnd.publish({ method, path, status: this.#current?.status, error, attempts });
+      events.callEnd.publish({ method, path, status: this.current?.status, error, attempts });
     }
     this.#host.onCallEnded();
   }

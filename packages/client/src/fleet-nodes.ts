@@ -7,7 +7,7 @@ import { followSource } from "./endpoint-source.ts";
 import { type Endpoint, resolveEndpoints, StaticEndpoints, toStatic } from "./endpoints.ts";
 import { events } from "./events.ts";
 import { FleetNode, type NodeView } from "./fleet-node.ts";
-import { probeHealth } from "./health-probe.ts";
+import { NodeProber } from "./node-prober.ts";
 import type { ResolvedFleet } from "./options.ts";
 
 /** A node changed its state. */
@@ -15,8 +15,6 @@ export interface NodeChange extends Transition {
   readonly node: FleetNode;
 }
 
-/** A server that closes every connection is not probed more often than this for it. */
-const HINT_GAP_MS = 1_000;
 const none: ReadonlySet<FleetNode> = new Set();
 
 const byFleet = new WeakMap<object, FleetNodes>();
@@ -42,14 +40,18 @@ export class FleetNodes {
   readonly #listeners = new Set<(change: NodeChange) => void>();
   readonly #waiting = new Set<() => void>();
   #known = false;
-  readonly #timers = new Map<FleetNode, NodeJS.Timeout>();
-  readonly #hintedAtMs = new Map<FleetNode, number>();
+  readonly #prober: NodeProber;
+  /** Gone from the source, with requests that are still under way. */
+  readonly #leaving = new Set<FleetNode>();
   readonly #stop = new AbortController();
 
   constructor(fleet: object, options: ResolvedFleet) {
     this.authority = options.authority;
     this.marker = options.marker;
     this.#options = options;
+    this.#prober = new NodeProber(options, this.#stop.signal, (node, transition) =>
+      this.#announce(node, transition),
+    );
     const source =
       Symbol.asyncIterator in options.endpoints ? options.endpoints : toStatic(options.endpoints);
     if (source instanceof StaticEndpoints) this.#update(source.list);
@@ -149,7 +151,7 @@ export class FleetNodes {
   reportDrain(node: FleetNode, retryAfterMs = 0): void {
     if (node.loadBalanced) return;
     const { now, random } = this.#options;
-    this.#apply(node, node.state.drained(now(), retryAfterMs, random()));
+    this.#prober.apply(node, node.state.drained(now(), retryAfterMs, random()));
   }
 
   /** A connect failure, or a request (or socket) that ended without an answer. */
@@ -157,29 +159,24 @@ export class FleetNodes {
     const { now, random, maxEjectedRatio } = this.#options;
     const ejected = this.#all.filter((other) => other.state.name === "ejected").length;
     const mayEject = !node.loadBalanced && (ejected + 1) / this.#all.length <= maxEjectedRatio;
-    this.#apply(node, node.state.failed(now(), mayEject, random()));
+    this.#prober.apply(node, node.state.failed(now(), mayEject, random()));
   }
 
   /** The node answered, with anything but a drain refusal. */
   reportAnswer(node: FleetNode): void {
     if (node.state.failures === 0 && node.state.name === "admitted") return;
-    this.#apply(node, node.state.answered(this.#options.now()));
+    this.#prober.apply(node, node.state.answered(this.#options.now()));
   }
 
   /** Something hints that the node may be leaving: look soon. At most once a second per node. */
   probeSoon(node: FleetNode): void {
-    if (node.loadBalanced) return;
-    const nowMs = this.#options.now();
-    if (nowMs - (this.#hintedAtMs.get(node) ?? Number.NEGATIVE_INFINITY) < HINT_GAP_MS) return;
-    this.#hintedAtMs.set(node, nowMs);
-    node.state.probeAt(nowMs);
-    this.#arm(node);
+    if (!node.loadBalanced) this.#prober.hint(node);
   }
 
   /** Probes the node regularly until the returned function is called: for open sockets, once per node. */
   watch(node: FleetNode): () => void {
     node.watchers += 1;
-    this.#watchAgain(node);
+    this.#prober.watch(node);
     let watching = true;
     return () => {
       if (watching) node.watchers -= 1;
@@ -209,19 +206,18 @@ export class FleetNodes {
   /** Stops probes and sources, lets requests under way finish. */
   async close(): Promise<void> {
     this.#end();
-    await Promise.all(this.#all.map((node) => node.close()));
+    await Promise.all([...this.#all, ...this.#leaving].map((node) => node.close()));
   }
 
   /** Stops everything now; requests under way fail with `error`. */
   async destroy(error: Error): Promise<void> {
     this.#end();
-    await Promise.all(this.#all.map((node) => node.destroy(error)));
+    await Promise.all([...this.#all, ...this.#leaving].map((node) => node.destroy(error)));
   }
 
   #end(): void {
     this.#stop.abort();
-    for (const timer of this.#timers.values()) clearTimeout(timer);
-    this.#timers.clear();
+    this.#prober.stop();
     this.#wakeWaiters();
   }
 
@@ -247,20 +243,8 @@ export class FleetNodes {
     return earliest;
   }
 
-  #watchAgain(node: FleetNode): void {
-    const { health, now, random } = this.#options;
-    if (!health || node.watchers === 0 || node.loadBalanced) return;
-    node.state.probeAt(now() + health.intervalMs * (0.8 + 0.4 * random()));
-    this.#arm(node);
-  }
-
-  #apply(node: FleetNode, transition: Transition | undefined): void {
-    if (transition !== undefined) this.#announce(node, transition);
-    this.#arm(node);
-  }
-
   #announce(node: FleetNode, transition: Transition): void {
-    if (transition.to === "draining" || transition.to === "removed") node.retirePool();
+    if (transition.to === "draining") node.retirePool();
     this.#refresh();
     if (events.node.hasSubscribers) events.node.publish({ id: node.id, ...transition });
     for (const listener of this.#listeners) listener({ node, ...transition });
@@ -285,34 +269,6 @@ export class FleetNodes {
     for (const done of [...this.#waiting]) done();
   }
 
-  #arm(node: FleetNode): void {
-    const timer = this.#timers.get(node);
-    if (timer !== undefined) clearTimeout(timer);
-    this.#timers.delete(node);
-    const wakeAtMs = node.state.wakeAtMs;
-    if (wakeAtMs === Number.POSITIVE_INFINITY || this.#stop.signal.aborted) return;
-    const next = setTimeout(() => this.#wake(node), Math.max(0, wakeAtMs - this.#options.now()));
-    next.unref();
-    this.#timers.set(node, next);
-  }
-
-  #wake(node: FleetNode): void {
-    this.#timers.delete(node);
-    const { probe, transition } = node.state.wake(this.#options.now());
-    if (probe) void this.#probe(node);
-    this.#apply(node, transition);
-  }
-
-  async #probe(node: FleetNode): Promise<void> {
-    const { health, authority, now, random } = this.#options;
-    if (!health) return;
-    const target = { url: node.url, authority, path: health.path, timeoutMs: health.timeoutMs };
-    const result = await probeHealth(target, this.#stop.signal);
-    if (this.#stop.signal.aborted) return;
-    this.#apply(node, node.state.probed(result, now(), random()));
-    this.#watchAgain(node);
-  }
-
   /** Takes a full set; an empty one is ignored, since a fleet without nodes is never what was meant. */
   #update(set: readonly Endpoint[]): void {
     const wanted = new Map(resolveEndpoints(set).map((endpoint) => [endpoint.id, endpoint]));
@@ -327,12 +283,12 @@ export class FleetNodes {
     this.#known = true;
     for (const node of removed) {
       const transition = node.state.removed(this.#options.now());
-      this.#arm(node);
-      this.#hintedAtMs.delete(node);
-      if (transition !== undefined) this.#announce(node, transition);
+      this.#prober.apply(node, transition);
+      this.#leaving.add(node);
+      void node.close().finally(() => this.#leaving.delete(node));
     }
     this.#refresh();
-    for (const node of added) this.#arm(node);
+    for (const node of added) this.#prober.arm(node);
     if (events.endpoints.hasSubscribers && added.length + removed.length > 0) {
       const ids = (nodes: readonly FleetNode[]): string[] => nodes.map(({ id }) => id);
       events.endpoints.publish({ added: ids(added), removed: ids(removed), stale: false });

@@ -1,7 +1,8 @@
 import { Dispatcher, errors, getGlobalDispatcher } from "undici";
 import { Alarms } from "./alarms.ts";
 import { type NotedCallOptions, noteCall } from "./attempts.ts";
-import { Call, type CallHost } from "./call.ts";
+import { Call } from "./call.ts";
+import type { CallHost } from "./call-host.ts";
 import type { OutcomeRules } from "./core/outcome.ts";
 import { RetryBudget } from "./core/retry-budget.ts";
 import type { NodeView } from "./fleet-node.ts";
