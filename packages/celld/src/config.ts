@@ -2,7 +2,7 @@
 
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import { logOptions, type OtherVariable } from "@cellkit/daemon";
+import { logOptions } from "@cellkit/daemon";
 import { z } from "zod";
 
 /** A host and a port, as a flag gives them. */
@@ -21,7 +21,7 @@ function address(check: (value: Address) => string | undefined = () => undefined
     if (match === null || port > 65_535) {
       context.addIssue({
         code: "custom",
-        message: `"${text}" is not HOST:PORT (an IPv6 address goes in brackets)`,
+        message: "must be HOST:PORT, an IPv6 address in brackets",
       });
       return z.NEVER;
     }
@@ -32,26 +32,32 @@ function address(check: (value: Address) => string | undefined = () => undefined
   });
 }
 
+/** `s3://BUCKET/PREFIX`; a bare name is an S3 bucket's, as the operator's pods give it. */
+function bucketUrl() {
+  return z.string().transform((text, context): string => {
+    const url = text.includes(":") ? text : `s3://${text}`;
+    if (/^s3:\/\/[^/\s:]+(\/\S*)?$/.test(url)) return url;
+    const message = text.startsWith("file:")
+      ? "a node needs an object store that every node reaches: serve the directory with `cellkit bucket serve DIR` and give that bucket's s3:// address and --endpoint"
+      : /^(gs|az):/.test(text)
+        ? "this celld keeps its cells on S3 stores only: give s3://BUCKET and, for a store other than AWS, --endpoint"
+        : "must be s3://BUCKET or s3://BUCKET/PREFIX";
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  });
+}
+
 const sections = { storage: "Storage", listeners: "Listeners", node: "This node" } as const;
 
-/** The options of `cellkit-celld` ({@link celldOptions} has the rules that span several). */
-export const celldSchema = z.strictObject({
-  bucket: z
-    .string()
-    .refine((url) => !url.startsWith("file:"), {
-      message:
-        "a node needs an object store that every node reaches: serve the directory with `cellkit bucket serve DIR` and give that bucket's s3:// address and --endpoint",
-    })
-    .refine((url) => url.startsWith("file:") || /^s3:\/\/[^/\s]+(\/\S*)?$/.test(url), {
-      message: "must be s3://BUCKET or s3://BUCKET/PREFIX",
-    })
-    .meta({
-      description: "The fleet's bucket. Every node of a fleet is given the same one.",
-      env: "CELLD_BUCKET",
-      placeholder: "s3://BUCKET/PREFIX",
-      section: sections.storage,
-      emptyIsUnset: true,
-    }),
+/** Each option by itself. */
+const celldSchema = z.strictObject({
+  bucket: bucketUrl().meta({
+    description: "The fleet's bucket. Every node of a fleet is given the same one.",
+    env: "CELLD_BUCKET",
+    placeholder: "s3://BUCKET/PREFIX",
+    section: sections.storage,
+    emptyIsUnset: true,
+  }),
   endpoint: z
     .url({ protocol: /^https?$/, message: "must be an http:// or https:// URL" })
     .optional()
@@ -143,36 +149,63 @@ export const celldSchema = z.strictObject({
   ...logOptions("CELLD_"),
 });
 
-/** The options of `cellkit-celld`, with the rules that span several. */
-export const celldOptions = celldSchema.superRefine((config, context) => {
-  const problem = (key: string, message: string) =>
-    context.addIssue({ code: "custom", path: [key], message });
-  const internalGiven = config.internalListen.port !== 0;
-  if (!isLoopback(config.listen.host) && !internalGiven) {
-    problem(
-      "internalListen",
-      "is needed with a --listen that is not loopback: peers and the operator use it",
-    );
-  }
-  if (config.advertise !== undefined && !internalGiven) {
-    problem("internalListen", "is needed with --advertise: peers are sent to that very listener");
-  }
-  if (isUnspecified(config.internalListen.host) && config.advertise === undefined) {
-    problem(
-      "advertise",
-      `is needed with --internal-listen ${config.internalListen.host}: peers cannot dial that address`,
-    );
-  }
-  if (config.advertise !== undefined && isPublicIp(config.advertise.host) && !config.unsafePublicAdvertise) {
-    problem(
-      "advertise",
-      `${config.advertise.host} is a public address, and the internal listener must not be reachable from outside; use a private one, or --unsafe-public-advertise`,
-    );
-  }
-});
-
 /** The checked configuration of a node. */
 export type CelldConfig = z.output<typeof celldSchema>;
+
+/** A rule that spans several options. */
+interface Rule {
+  /** The option that the problem names. */
+  key: keyof CelldConfig;
+  /** The rule is looked at once these are good, whatever else is wrong. */
+  reads: readonly (keyof CelldConfig)[];
+  problem: (config: CelldConfig) => string | undefined;
+}
+
+const rules: readonly Rule[] = [
+  {
+    key: "internalListen",
+    reads: ["listen", "internalListen"],
+    problem: ({ listen, internalListen }) =>
+      isLoopback(listen.host) || internalListen.port !== 0
+        ? undefined
+        : "needs a port of its own with a --listen that is not loopback: peers and the operator use it",
+  },
+  {
+    key: "internalListen",
+    reads: ["advertise", "internalListen"],
+    problem: ({ advertise, internalListen }) =>
+      advertise === undefined || internalListen.port !== 0
+        ? undefined
+        : "needs a port of its own with --advertise: peers are sent to that very listener",
+  },
+  {
+    key: "advertise",
+    reads: ["advertise", "internalListen"],
+    problem: ({ advertise, internalListen }) =>
+      advertise !== undefined || !isUnspecified(internalListen.host)
+        ? undefined
+        : `is needed with --internal-listen ${internalListen.host}: peers cannot dial that address`,
+  },
+  {
+    key: "advertise",
+    reads: ["advertise", "unsafePublicAdvertise"],
+    problem: ({ advertise, unsafePublicAdvertise }) =>
+      advertise === undefined || unsafePublicAdvertise || !isPublicIp(advertise.host)
+        ? undefined
+        : `${advertise.host} is a public address, and the internal listener must not be reachable from outside; use a private one, or --unsafe-public-advertise`,
+  },
+];
+
+/** The options of `cellkit-celld`, with the rules that span several. */
+export const celldOptions = rules.reduce(
+  (schema, { key, reads, problem }) =>
+    schema.refine((config) => problem(config) === undefined, {
+      path: [key],
+      when: ({ issues }) => !issues.some(({ path }) => reads.some((name) => name === path?.[0])),
+      error: ({ input }) => problem(input as CelldConfig),
+    }),
+  celldSchema,
+);
 
 function advertiseProblem({ host, port }: Address): string | undefined {
   if (port === 0) return "needs the port that peers dial, not 0";
@@ -199,24 +232,3 @@ function isPublicIp(host: string): boolean {
   }
   return isIP(host) === 6 && host !== "::1" && !/^(f[cd]|fe[89ab])/i.test(host);
 }
-
-const notHere = (reason: string): OtherVariable => ({ effect: "none", reason });
-const workerdDecides = notHere("workerd decides this by itself");
-
-/** Variables of the original celld that this one takes without effect or refuses (spec: README, "Environment"). */
-export const otherVariables: Readonly<Record<string, OtherVariable>> = {
-  CELLD_OUTPUT_GATE: { effect: "refused", reason: "the output gate cannot be switched off here; unset it" },
-  "CELLD_VAR_*": {
-    effect: "refused",
-    reason: "set vars in the Wrangler configuration, or secrets in --secrets-file",
-  },
-  CELLD_TTL_MS: notHere("the lease's lifetime is workerd's (20 s)"),
-  CELLD_RELEASES: workerdDecides,
-  CELLD_ACTIVATIONS: workerdDecides,
-  CELLD_EVICTIONS: workerdDecides,
-  CELLD_IDLE_EVICT_S: workerdDecides,
-  CELLD_MAX_RESIDENT_CELLS: notHere("nothing bounds the resident cells of a node yet"),
-  CELLD_MAX_RSS_MB: notHere("nothing sheds load yet; bound the container's memory"),
-  CELLD_DURABILITY: notHere("every acknowledged write is in the bucket"),
-  CELLD_STORAGE_PROBE: notHere("the store is qualified with `cellkit qualify bucket`, not at each start"),
-};

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // `cellkit-celld`: one node of a fleet.
 import { packageVersion, runDaemon } from "@cellkit/daemon";
-import { celldOptions, otherVariables } from "./config.ts";
+import { celldOptions } from "./config.ts";
+import { otherVariables } from "./environment.ts";
 import { startNode } from "./wiring.ts";
 
 const version = packageVersion(import.meta.url);

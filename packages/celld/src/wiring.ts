@@ -8,6 +8,7 @@ import { createWorkerdEngine, type NodeEngine } from "@cellkit/engine";
 import { createSpliceServer, type SpliceServer } from "@cellkit/splice";
 import { carryClusterConnection } from "./cluster-connect.ts";
 import type { CelldConfig } from "./config.ts";
+import { ignoredVariables } from "./environment.ts";
 import { DrainTimeoutError, FencedError } from "./errors.ts";
 import { createNodeMetrics } from "./node-metrics.ts";
 import { answerPublicly } from "./public-answers.ts";
@@ -37,7 +38,13 @@ export async function startNode(
     clientHeader: { name: cfBlobHeader, value: ({ address }) => ({ clientIp: address }) },
   });
   defer("the public listener", () => publicServer.close());
-  const metrics = createNodeMetrics({ node: config.node, version, publicServer, engine: () => engine });
+  const metrics = createNodeMetrics({
+    node: config.node,
+    version,
+    publicServer,
+    engine: () => engine,
+    ignoredVariables: ignoredVariables(process.env),
+  });
   const internalServer = createHttpServer({
     routes: [
       {
@@ -92,7 +99,6 @@ export async function startNode(
     events: {
       fenced: (detail) => fail(new FencedError(detail)),
       exited: (detail) => log.error({ detail }, "workerd ended by itself; it is started again"),
-      ready: () => log.info({ deployment: engine?.deployment }, "workerd serves"),
     },
   });
   const running = engine;
