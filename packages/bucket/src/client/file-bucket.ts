@@ -62,7 +62,7 @@ export class FileBucket implements Bucket {
       }
       return { body: new Uint8Array(Buffer.concat(pieces)), etag, sizeBytes };
     } finally {
-      await object.close();
+      object.close();
     }
   }
 
@@ -171,12 +171,12 @@ export class FileBucket implements Bucket {
     try {
       keyBytes(key);
       const store = await this.#open();
+      if ((await store.precheck(key, condition)).kind !== "applied") return { kind: "rejected" };
       const staged = store.stage();
       try {
-        await staged.write(body);
-        const { etag } = await staged.finish({
-          "content-type": options.contentType ?? "application/octet-stream",
-        });
+        await store.guarded(() => staged.write(body));
+        const headers = { "content-type": options.contentType ?? "application/octet-stream" };
+        const { etag } = await store.guarded(() => staged.finish(headers));
         const outcome = await store.put(key, staged, condition, signal);
         return outcome.kind === "applied" ? { kind: "applied", etag: quoted(etag) } : { kind: "rejected" };
       } finally {

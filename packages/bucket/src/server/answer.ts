@@ -7,7 +7,7 @@ import { type XmlContent, xmlDocument } from "./xml.ts";
 export interface Answer {
   status: number;
   headers: Record<string, string>;
-  body?: string | { object: OpenObject; start: number; end: number };
+  body?: string | Uint8Array | { object: OpenObject; start: number; end: number };
 }
 
 /** 200 with an XML document. */

@@ -47,10 +47,12 @@ export async function readObject(store: ObjectStore, request: RequestHead): Prom
     }
     const status = range === undefined ? 200 : 206;
     if (request.method === "HEAD") return { status, headers };
+    const body = object.inMemory(start, end);
+    if (body !== undefined) return { status, headers, body };
     kept = true;
     return { status, headers, body: { object, start, end } };
   } finally {
-    if (!kept) await object.close();
+    if (!kept) object.close();
   }
 }
 
@@ -58,6 +60,11 @@ export async function readObject(store: ObjectStore, request: RequestHead): Prom
 export async function putObject(store: ObjectStore, request: RequestHead, payload: Payload): Promise<Answer> {
   const condition = writeCondition(request);
   const headers = keptHeaders(request);
+  const early = await store.precheck(request.key, condition);
+  if (early.kind !== "applied") {
+    await payload.drop();
+    requireApplied(early);
+  }
   const staged = store.stage();
   try {
     await receive(store, staged, payload);

@@ -10,6 +10,8 @@ import { RequestRefusal } from "../errors.ts";
 import { Checksum, isChecksumHeader } from "./checksums.ts";
 import { notImplemented, type RequestHead } from "./request-head.ts";
 
+const DROP_LIMIT_BYTES = 1024 * 1024;
+
 /** What the head says about the body. */
 export interface PayloadPlan {
   form: "plain" | "hashed" | "chunked" | "chunked-trailer";
@@ -125,6 +127,12 @@ export class Payload {
     const pieces: Uint8Array[] = [];
     for await (const piece of this.read()) pieces.push(piece);
     return Buffer.concat(pieces);
+  }
+
+  /** Reads a body that is not wanted, so that the connection can go on; a long one is left to the connection's end. */
+  async drop(): Promise<void> {
+    if (this.#plan.lengthBytes > DROP_LIMIT_BYTES) return;
+    for await (const piece of this.read()) void piece;
   }
 
   async *#bytes(): AsyncGenerator<Uint8Array> {

@@ -8,6 +8,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { setImmediate } from "node:timers/promises";
 import {
   BucketAccessDeniedError,
   BucketFullError,
@@ -26,6 +27,8 @@ import { answerRequest, bodyLimit, checkTarget, type Site } from "./route.ts";
 
 const HEADER_LIMIT_BYTES = 16 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
+/** A head and its whole body. */
+const REQUEST_TIMEOUT_MS = 3_600_000;
 /** Longer than clients keep theirs, so that no request meets a closing connection. */
 const KEEP_ALIVE_TIMEOUT_MS = 120_000;
 /** A connection on which nothing moves. */
@@ -133,7 +136,7 @@ class Service {
     this.server = createServer({
       maxHeaderSize: HEADER_LIMIT_BYTES,
       headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: 0,
+      requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       noDelay: true,
     });
@@ -192,22 +195,29 @@ class Service {
     waitsForBody: boolean,
   ): Promise<void> {
     const { status, headers, body } = answer;
-    if (this.#closing || !request.complete) headers["connection"] = "close";
-    if (typeof body === "object") {
+    // A refusal may come before Node has parsed a body that is here already.
+    if (hasBody(request) && !request.complete) await setImmediate();
+    const unread = hasBody(request) && !request.complete;
+    if (this.#closing || unread) headers["connection"] = "close";
+    if (body !== undefined && typeof body !== "string" && "object" in body) {
       try {
         response.writeHead(status, headers);
         await pipeline(Readable.from(body.object.read(body.start, body.end)), response);
       } finally {
-        await body.object.close();
+        body.object.close();
       }
       return;
     }
-    const text = Buffer.from(request.method === "HEAD" ? "" : (body ?? ""), "utf8");
-    if (status !== 204 && status !== 304) headers["content-length"] ??= String(text.length);
+    const bytes = request.method === "HEAD" || body === undefined ? new Uint8Array() : toBytes(body);
+    if (status !== 204 && status !== 304) headers["content-length"] ??= String(bytes.length);
     response.writeHead(status, headers);
-    if (text.length > 0) response.write(text);
+    if (!unread || waitsForBody) {
+      response.end(bytes);
+      return;
+    }
+    if (bytes.length > 0) response.write(bytes);
     else response.flushHeaders();
-    if (!request.complete && !waitsForBody) await linger(request);
+    await linger(request);
     response.end();
   }
 
@@ -233,6 +243,14 @@ class Service {
       options,
     );
   }
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  return "transfer-encoding" in request.headers || (request.headers["content-length"] ?? "0") !== "0";
+}
+
+function toBytes(body: string | Uint8Array): Uint8Array {
+  return typeof body === "string" ? Buffer.from(body, "utf8") : body;
 }
 
 /** Reads on for a moment and drops what comes. */

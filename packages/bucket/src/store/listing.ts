@@ -27,7 +27,7 @@ export function afterKey(key: string): string {
 /** Lists in the order of bytes. Objects that disappear meanwhile are left out. */
 export async function* listing(store: ObjectStore, query: ListingQuery): AsyncGenerator<ListingItem> {
   const { prefix, delimiter } = query;
-  const cursor = { prefix, from: query.from };
+  const cursor = store.cursor(prefix, query.from);
   let batch: (Found | { prefix: string })[] = [];
   const flush = async () => {
     const items = await Promise.all(batch.map((entry) => itemOf(store, entry)));

@@ -117,7 +117,7 @@ export class MultipartUploads {
             await this.#store.guarded(() => staged.write(piece));
           }
         } finally {
-          await part?.close();
+          part?.close();
         }
       }
       const etag = `${digests.digest("hex")}-${parts.length}`;

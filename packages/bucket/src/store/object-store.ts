@@ -1,17 +1,21 @@
 /**
  * Objects as files, shared by `file://` buckets and the embedded server, in any number of processes.
  *
+ * Short calls (stat, rename, unlink) are synchronous, see object-file.ts; fsync never is.
+ *
  * A write: the object is written under another name and fsynced; then, holding the key's lock, its condition is checked,
  * the file is renamed and the directory fsynced; only then is it acknowledged. A reader in this process waits for a
  * write of its key that is visible but not yet durable. (Another process may see it some milliseconds before that: if
  * the machine loses power just then, it saw what never was acknowledged.)
  */
-import { mkdir, rename, stat, unlink } from "node:fs/promises";
+import { renameSync, statSync, unlinkSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { keyBytes, pathOfKey } from "../core/object-key.ts";
 import { BucketClosedError, UndecidedWriteError } from "../errors.ts";
 import { DirectorySync } from "./directory-sync.ts";
 import { diskFailure, errnoOf } from "./disk-failure.ts";
+import { EmptyFolders } from "./empty-folders.ts";
 import { KeyLocks } from "./key-locks.ts";
 import { type Layout, prepareLayout } from "./layout.ts";
 import { type ObjectHead, type OpenObject, openObject, readHead } from "./object-file.ts";
@@ -33,6 +37,7 @@ export class ObjectStore {
   readonly #locks: KeyLocks;
   readonly #sync: DirectorySync;
   readonly #staging: Staging;
+  readonly #emptyFolders: EmptyFolders;
   /** Paths whose latest change is visible and not yet durable. */
   readonly #settling = new Map<string, Promise<void>>();
   #closed: Promise<void> | undefined;
@@ -42,6 +47,7 @@ export class ObjectStore {
     this.#staging = staging;
     this.#locks = new KeyLocks(layout.locks);
     this.#sync = new DirectorySync(layout.root);
+    this.#emptyFolders = new EmptyFolders(layout.objects);
   }
 
   /** Opens a directory, making it a bucket if it is empty or absent. @throws BucketError of the disk or the format */
@@ -70,7 +76,7 @@ export class ObjectStore {
     const path = this.pathOf(bytes);
     try {
       return await this.#exclusively(bytes, signal, async () => {
-        const outcome = await check(path, condition);
+        const outcome = check(path, condition);
         if (outcome.kind === "applied") {
           await renameInto(staged.path, path);
           staged.published();
@@ -88,17 +94,29 @@ export class ObjectStore {
     const bytes = keyBytes(key);
     const path = this.pathOf(bytes);
     return await this.#exclusively(bytes, signal, async () => {
-      const outcome = await check(path, condition);
+      const outcome = check(path, condition);
       if (outcome.kind !== "applied") return outcome;
       try {
-        await unlink(path);
+        unlinkSync(path);
       } catch (error) {
         if (errnoOf(error) === "ENOENT") return { kind: "missing" };
         throw error;
       }
       await this.makeDurable(path);
+      this.#emptyFolders.note(dirname(path));
       return outcome;
     });
+  }
+
+  /**
+   * Checks a condition without holding the lock: what does not hold now need not be written aside first. A condition that
+   * holds is checked again by {@link put}.
+   */
+  async precheck(key: string, condition: Condition): Promise<Outcome> {
+    if (condition.kind === "none") return { kind: "applied" };
+    const path = this.pathOf(keyBytes(key));
+    await this.#settling.get(path)?.catch(() => {});
+    return await this.guarded(() => check(path, condition));
   }
 
   /** Opens an object for reading; undefined when there is none. The caller closes it. */
@@ -111,8 +129,13 @@ export class ObjectStore {
   /** What is known of an object besides its content. */
   async head(key: string): Promise<ObjectHead | undefined> {
     const object = await this.open(key);
-    await object?.close();
+    object?.close();
     return object?.head;
+  }
+
+  /** Where {@link keys} begins: both byte strings. */
+  cursor(prefix: string, from: string): Cursor {
+    return { prefix, from, onEmpty: (folder) => this.#emptyFolders.note(folder) };
   }
 
   /** Keys in the order of their bytes; see {@link Cursor}. */
@@ -131,7 +154,11 @@ export class ObjectStore {
 
   /** Waits for what runs, then removes this store's staging folder. Idempotent. */
   close(): Promise<void> {
-    this.#closed ??= this.#locks.close().then(() => this.#staging.close());
+    this.#closed ??= (async () => {
+      await this.#locks.close();
+      await this.#emptyFolders.close();
+      await this.#staging.close();
+    })();
     return this.#closed;
   }
 
@@ -163,7 +190,7 @@ export class ObjectStore {
   }
 
   /** Runs file operations; their failures become BucketErrors. */
-  async guarded<T>(work: () => Promise<T>): Promise<T> {
+  async guarded<T>(work: () => T | Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
@@ -172,33 +199,28 @@ export class ObjectStore {
   }
 }
 
-async function check(path: string, condition: Condition): Promise<Outcome> {
+function check(path: string, condition: Condition): Outcome {
   if (condition.kind === "none") return { kind: "applied" };
-  if (condition.kind === "absent") return { kind: (await exists(path)) ? "exists" : "applied" };
-  const head = await readHead(path);
+  if (condition.kind === "absent")
+    return { kind: statSync(path, { throwIfNoEntry: false }) === undefined ? "applied" : "exists" };
+  const head = readHead(path);
   if (head === undefined) return { kind: "missing" };
   const matches = condition.etags.some((etag) => etag === "*" || etag === head.etag);
   return { kind: matches ? "applied" : "mismatch" };
 }
 
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return false;
-    throw error;
-  }
-}
-
 async function renameInto(from: string, to: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await rename(from, to);
+      renameSync(from, to);
       return;
     } catch (error) {
       if (errnoOf(error) !== "ENOENT" || attempt >= RENAME_LIMIT_COUNT) throw error;
+    }
+    try {
       await mkdir(dirname(to), { recursive: true });
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") throw error;
     }
   }
 }

@@ -3,13 +3,17 @@
  * as long as it lives; at its start a store removes the folders of the dead.
  */
 import { createHash, type Hash, randomUUID } from "node:crypto";
-import { closeSync, openSync } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
+import { closeSync, openSync, fdatasync as startFdatasync, write as startWrite, writeSync } from "node:fs";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { encodeFooter, FOOTER_LIMIT_BYTES, type Footer } from "../core/object-footer.ts";
 import { BucketOptionError } from "../errors.ts";
 import { tryLock, unlock } from "./flock.ts";
+
+const fdatasync = promisify(startFdatasync);
+const write = promisify(startWrite);
 
 /** Up to here a body is kept in memory and written by one call, footer included. */
 const BUFFER_LIMIT_BYTES = 256 * 1024;
@@ -75,7 +79,7 @@ export class StagedObject {
   #buffered: Uint8Array[] = [];
   #bufferedBytes = 0;
   #sizeBytes = 0;
-  #handle: FileHandle | undefined;
+  #fd: number | undefined;
   #published = false;
 
   constructor(path: string) {
@@ -101,13 +105,13 @@ export class StagedObject {
       );
     }
     this.#buffered.push(encoded);
-    await this.#flush();
-    const handle = this.#handle;
-    this.#handle = undefined;
+    const rest = this.#takeBuffered();
+    this.#fd ??= openSync(this.path, "wx", 0o600);
     try {
-      await handle?.datasync();
+      writeAllSync(this.#fd, rest);
+      await fdatasync(this.#fd);
     } finally {
-      await handle?.close();
+      this.#close();
     }
     return footer;
   }
@@ -121,17 +125,31 @@ export class StagedObject {
   async discard(): Promise<void> {
     if (this.#published) return;
     this.#buffered = [];
-    const handle = this.#handle;
-    this.#handle = undefined;
-    await handle?.close();
+    this.#close();
     await rm(this.path, { force: true });
   }
 
   async #flush(): Promise<void> {
-    this.#handle ??= await open(this.path, "wx", 0o600);
-    const bytes = this.#buffered.length === 1 ? this.#buffered[0] : Buffer.concat(this.#buffered);
+    const bytes = this.#takeBuffered();
+    this.#fd ??= openSync(this.path, "wx", 0o600);
+    let at = 0;
+    while (at < bytes.length) at += (await write(this.#fd, bytes, at)).bytesWritten;
+  }
+
+  #takeBuffered(): Uint8Array {
+    const bytes = Buffer.concat(this.#buffered);
     this.#buffered = [];
     this.#bufferedBytes = 0;
-    if (bytes !== undefined && bytes.length > 0) await this.#handle.appendFile(bytes);
+    return bytes;
   }
+
+  #close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+}
+
+function writeAllSync(fd: number, bytes: Uint8Array): void {
+  let at = 0;
+  while (at < bytes.length) at += writeSync(fd, bytes, at);
 }

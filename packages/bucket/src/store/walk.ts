@@ -10,6 +10,8 @@ export interface Cursor {
   readonly prefix: string;
   /** Only keys that are not below this (byte string). */
   from: string;
+  /** Told of folders that hold nothing. */
+  onEmpty(folder: string): void;
 }
 
 /** One object found. */
@@ -30,7 +32,7 @@ export async function* walk(
   directoryPrefix: string,
   cursor: Cursor,
 ): AsyncGenerator<Found> {
-  for (const { name, entry, prefix } of await readEntries(directory, directoryPrefix)) {
+  for (const { name, entry, prefix } of await readEntries(directory, directoryPrefix, cursor)) {
     if (entry.kind === "object") {
       if (prefix >= cursor.from && prefix.startsWith(cursor.prefix)) {
         yield { key: prefix, path: join(directory, name) };
@@ -49,7 +51,7 @@ interface Child {
   prefix: string;
 }
 
-async function readEntries(directory: string, directoryPrefix: string): Promise<Child[]> {
+async function readEntries(directory: string, directoryPrefix: string, cursor: Cursor): Promise<Child[]> {
   let names: string[];
   try {
     names = await readdir(directory);
@@ -57,6 +59,7 @@ async function readEntries(directory: string, directoryPrefix: string): Promise<
     if (errnoOf(error) === "ENOENT") return [];
     throw error;
   }
+  if (names.length === 0) cursor.onEmpty(directory);
   const children: Child[] = [];
   for (const name of names) {
     const entry = decodeName(name);
