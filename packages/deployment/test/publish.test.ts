@@ -99,11 +99,16 @@ describe("publishing", () => {
 });
 
 describe("a pointer's write without an answer", () => {
-  it.each([scriptKey, fleetKey])("counts as done when the read-back finds it: %s", async (key) => {
+  it.each([
+    [scriptKey, "carried out"],
+    [fleetKey, "carried out"],
+    [scriptKey, "late"],
+    [fleetKey, "late"],
+  ] as const)("counts as done when settling finds it: %s, %s", async (key, lost) => {
     const bucket = await interruptedBucket();
     const [one, two] = [await bundle("one"), await bundle("two")];
     await publishDeployment(bucket, one);
-    bucket.lost.set(key, "carried out");
+    bucket.lost.set(key, lost);
     expect(await publishDeployment(bucket, two)).toMatchObject({ created: true });
     expect((await readDeployment(bucket))?.version).toBe(two.version);
   });
@@ -112,7 +117,7 @@ describe("a pointer's write without an answer", () => {
     const bucket = await interruptedBucket();
     const [one, two] = [await bundle("one"), await bundle("two")];
     await publishDeployment(bucket, one);
-    bucket.lost.set(scriptKey, "not carried out");
+    bucket.lost.set(scriptKey, "never");
     await expect(publishDeployment(bucket, two)).rejects.toThrow(DeployConflictError);
     expect((await readDeployment(bucket))?.version).toBe(one.version);
   });

@@ -32,7 +32,7 @@ export type Binding = z.infer<typeof binding>;
 export const bindingTypes: readonly string[] = ["durable_object_namespace", "plain_text", "json"];
 
 /** The upload metadata: everything about a Worker but its modules. */
-export const rawMetadata = z.object({
+const rawMetadata = z.object({
   main_module: moduleName,
   compatibility_date: calendarDay,
   compatibility_flags: z.array(compatibilityFlag).max(200),

@@ -5,7 +5,7 @@ import { inNameOrder, type Module, moduleDigest, versionOf } from "./modules.ts"
 import type { WranglerConfig } from "./wrangler-config.ts";
 
 /** The upload metadata of a Worker. Bindings stand in the order of the configuration, cells first. */
-export function metadataOf(config: WranglerConfig, mainModule: string): RawMetadata {
+function metadataOf(config: WranglerConfig, mainModule: string): RawMetadata {
   const bindings: Binding[] = config.durable_objects.bindings.map(({ name, class_name }) => ({
     type: "durable_object_namespace",
     name,

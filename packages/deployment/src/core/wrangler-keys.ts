@@ -1,7 +1,7 @@
 /** Every key of a Wrangler configuration that is not simply read, with what is said about it. */
 
 /** What a Worker here can be given, for the end of each refusal. */
-export const supported =
+const supported =
   "supported are durable_objects, vars, secrets from the node's secrets file, and .wasm, .txt, .html, .sql and .bin modules";
 
 /** Keys without effect here. Each is ignored with one warning. */

@@ -13,8 +13,8 @@ export interface InterruptedBucket extends Bucket {
   readonly writes: string[];
   /** Runs before a conditional write is sent. */
   before: (key: string) => Promise<void>;
-  /** Keys whose next conditional write loses its answer, after it was carried out or without that. */
-  readonly lost: Map<string, "carried out" | "not carried out">;
+  /** Keys whose next conditional write loses its answer: it was carried out, comes late (when settled), or never. */
+  readonly lost: Map<string, "carried out" | "late" | "never">;
 }
 
 /** Opens one; it is closed and removed at the end of the test. */
@@ -34,9 +34,13 @@ export async function interruptedBucket(): Promise<InterruptedBucket> {
       interrupted.writes.push(key);
       return write();
     }
-    const outcome = lost === "carried out" ? await write() : ({ kind: "rejected" } as const);
-    if (outcome.kind === "ambiguous") return outcome;
-    return { kind: "ambiguous", cause: new Error("connection reset"), settle: async () => outcome };
+    const rejected = { kind: "rejected" } as const;
+    const early = lost === "carried out" ? await write() : rejected;
+    async function settle() {
+      const outcome = lost === "late" ? await write() : early;
+      return outcome.kind === "ambiguous" ? outcome.settle() : outcome;
+    }
+    return { kind: "ambiguous", cause: new Error("connection reset"), settle };
   }
 
   const interrupted: InterruptedBucket = {
