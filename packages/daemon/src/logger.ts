@@ -69,14 +69,14 @@ export function createLogger(options: CreateLoggerOptions): Logger {
   const stream = options.stream ?? destination({ dest: to === "stdout" ? 1 : 2, sync: true });
   const pinoOptions: LoggerOptions = {
     level,
-    base: { name, pid: process.pid, ...fields },
+    base: { name, ...fields },
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: redactedFields.flatMap(pathsOf), censor: "(redacted)" },
   };
   if (format === "json" || (format === "auto" && !isTty)) return pino(pinoOptions, stream);
   const colorize = isTty && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
-  const forPeople = prettyFactory({ colorize, ignore: "pid", translateTime: "SYS:HH:MM:ss.l" });
+  const forPeople = prettyFactory({ colorize, translateTime: "SYS:HH:MM:ss.l" });
   return pino(pinoOptions, { write: (line) => void stream.write(forPeople(line)) });
 }
 

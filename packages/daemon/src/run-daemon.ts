@@ -46,6 +46,8 @@ export interface Daemon<S extends ConfigSchema> extends Omit<ParseOptions, "argv
   schema: S;
   /** The name in each log line. Default: the command's name. */
   logName?: string;
+  /** Fields of each log line, for example the node's name. Default: none. */
+  logFields?(config: z.output<S>): Record<string, unknown>;
   /** Builds and starts the parts. When it rejects, what it deferred is given back and the process ends. */
   start(context: DaemonContext<z.output<S>>): Promise<RunningDaemon>;
 }
@@ -68,6 +70,7 @@ export async function runDaemon<S extends ConfigSchema>(
     name: daemon.logName ?? daemon.name,
     level: settings.logLevel,
     format: settings.logFormat,
+    fields: daemon.logFields?.(parsed.config) ?? {},
   });
   for (const warning of parsed.warnings) log.warn(warning);
 

@@ -26,6 +26,12 @@ it("writes one JSON object a line, the level as a word and the time in ISO 8601"
   expect(JSON.parse(lines[0] ?? "").time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 });
 
+it("leaves the field pid to the program: a daemon tells of its children's", () => {
+  const { log, lines } = logger();
+  log.info({ pid: 7 }, "child");
+  expect(lines[0]?.match(/"pid"/g)).toHaveLength(1);
+});
+
 it("writes what is at its level and above", () => {
   const { log, lines } = logger({ level: "warn" });
   log.info("no");

@@ -35,7 +35,7 @@ it("its log is JSON lines on stdout, nothing is on stderr", async () => {
   daemon.process.signal("SIGTERM");
   await daemon.process.exited;
   expect(new Set(daemon.lines.map(({ stream }) => stream))).toEqual(new Set(["stdout"]));
-  expect(daemon.lines.every(({ json }) => json?.["name"] === "toy")).toBe(true);
+  expect(daemon.lines.every(({ json }) => json?.["name"] === "toy" && json["kind"] === "works")).toBe(true);
 });
 
 it("a second signal ends it at once with 130", async () => {
