@@ -59,7 +59,7 @@ export class Fleet implements AsyncDisposable {
   ): Promise<{ fleet: Fleet; nodes: TestNode[] }> {
     const fleet = await Fleet.open();
     try {
-      await fleet.deploy(settings.project ?? chatProject);
+      await fleet.deploy(settings.project);
       const nodes = [];
       for (let index = 0; index < nodeCount; index += 1) nodes.push(await fleet.node(index, settings));
       await Promise.all(nodes.map((node) => node.ready()));
@@ -71,7 +71,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Bundles a project and makes it the fleet's deployment. */
-  async deploy(project: string): Promise<void> {
+  async deploy(project: string = chatProject): Promise<void> {
     await publishDeployment(this.bucket, await bundleProject(project));
   }
 
