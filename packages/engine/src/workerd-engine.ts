@@ -35,6 +35,8 @@ const watchMs = 1000;
 const answerTimeoutMs = 1000;
 const closeTimeoutMs = 5000;
 const leasePollMs = 25;
+/** After the lease is gone, calls of peers that waited here are still being sent back to be sent on. */
+const lastWordsMs = 1000;
 /** A lease lapses by itself after 20 s; beyond that there is nothing left to end. */
 const leaseEndTimeoutMs = 20_000;
 /** A process that served for so long starts the count of crashes anew. */
@@ -341,6 +343,7 @@ class WorkerdEngine implements NodeEngine {
     while (!reaped && !deadline.aborted) {
       const left = await this.#leftCluster(key, deadline);
       if (left && idle()) {
+        await Promise.race([launched.exited, pause(lastWordsMs)]);
         launched.child.kill("SIGKILL");
         await launched.exited;
         return true;

@@ -1,0 +1,38 @@
+// Starts test/support/owner.ts and waits until its engine serves.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { WorkerdEngineOptions } from "../../src/index.ts";
+
+/** What the process said about its engine, and the process. */
+export interface Owner {
+  readonly process: ChildProcess;
+  readonly childPid: number;
+  readonly membership: string;
+  /** Its engine's public socket, in the shape that `ask` takes. */
+  readonly engine: { readonly publicSocket: string };
+}
+
+/** Options that can be written as JSON. */
+export type OwnerOptions = Pick<
+  WorkerdEngineOptions,
+  "bucketUrl" | "endpoint" | "credentials" | "directory" | "advertise" | "unsafeTimeDivisor"
+>;
+
+/** Starts an owner process. */
+export async function startOwner(options: OwnerOptions): Promise<Owner> {
+  const script = fileURLToPath(new URL("./owner.ts", import.meta.url));
+  const child = spawn(process.execPath, ["--conditions=@cellkit/source", script, JSON.stringify(options)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: child.stdout });
+  const line = await Promise.race([
+    once(lines, "line").then(([text]) => String(text)),
+    once(child, "exit").then(([code]) => {
+      throw new TypeError(`the owner process ended with ${code}`);
+    }),
+  ]);
+  const { pid, membership, publicSocket } = JSON.parse(line);
+  return { process: child, childPid: pid, membership, engine: { publicSocket } };
+}

@@ -1,0 +1,16 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Waits until a condition answers something other than undefined or false; fails after the deadline with its name. */
+export async function until<T>(
+  name: string,
+  condition: () => T | undefined | false | Promise<T | undefined | false>,
+  deadlineMs = 15_000,
+): Promise<T> {
+  const endMs = performance.now() + deadlineMs;
+  for (;;) {
+    const value = await condition();
+    if (value !== undefined && value !== false) return value;
+    if (performance.now() > endMs) throw new TypeError(`did not happen within ${deadlineMs} ms: ${name}`);
+    await sleep(10);
+  }
+}
