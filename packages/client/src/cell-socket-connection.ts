@@ -181,8 +181,10 @@ export class Connection {
 
   #wake(dueMs: number): void {
     const { keepalive, now, socket, stream } = this.#parts;
+    // Once either side began to close, `ws` watches the time.
+    if (keepalive === undefined || !this.writable) return;
     const wake = this.#keepalive?.wake(now(), dueMs, stream.bytesRead);
-    if (wake === undefined || keepalive === undefined) return;
+    if (wake === undefined) return;
     for (const kind of wake.send) {
       if (kind === "text") socket.send(keepalive.request);
       else socket.ping();

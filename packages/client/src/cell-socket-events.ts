@@ -90,7 +90,7 @@ export type CellSocketListener<Name extends keyof CellSocketEvents> =
   | { handleEvent(event: CellSocketEvents[Name]): void };
 
 type Handler<Name extends keyof CellSocketEvents> = ((event: CellSocketEvents[Name]) => void) | null;
-export type ListenerOptions =
+type ListenerOptions =
   | boolean
   | { once?: boolean; passive?: boolean; capture?: boolean; signal?: AbortSignal };
 
@@ -106,7 +106,9 @@ export abstract class CellSocketTarget extends EventTarget {
     listener: CellSocketListener<Name> | null,
     options?: ListenerOptions,
   ): void {
-    if (listener !== null) super.addEventListener(type, listener as (event: Event) => void, options);
+    if (listener === null) return;
+    this.listenerAdded(type);
+    super.addEventListener(type, listener as (event: Event) => void, options);
   }
 
   override removeEventListener<Name extends keyof CellSocketEvents>(
@@ -116,6 +118,9 @@ export abstract class CellSocketTarget extends EventTarget {
   ): void {
     if (listener !== null) super.removeEventListener(type, listener as (event: Event) => void, options);
   }
+
+  /** Somebody listens to this kind of event. */
+  protected abstract listenerAdded(type: keyof CellSocketEvents): void;
 
   get onopen(): Handler<"open"> {
     return this.#handler("open");

@@ -17,7 +17,9 @@ const LOOK_AGAIN_MS = 1_000;
 
 /** Why a link has no connection. */
 export interface LinkLoss {
+  /** What the connection closed with, when one had been open, and to which node it was. */
   readonly close?: { readonly code: number; readonly reason: string };
+  readonly node?: string;
   readonly error?: Error | undefined;
 }
 
@@ -135,10 +137,10 @@ export class SocketLink {
     if (result.kind === "open") {
       this.#opened(result, nowMs);
     } else if (result.kind === "no-node") {
-      this.#follow(this.#plan.roundOver(nowMs), result, true);
+      this.#follow(this.#plan.roundOver(nowMs), { error: result.error }, true);
     } else {
       const step = this.#plan.upgradeFailed(result.action, result.node?.id, nowMs);
-      this.#follow(step, result, result.action.kind === "backoff");
+      this.#follow(step, { error: result.error }, result.action.kind === "backoff");
     }
   }
 
@@ -182,20 +184,29 @@ export class SocketLink {
   }
 
   #lost(node: SocketNode, close: ConnectionClose, nowMs: number): void {
-    const rule = this.#ruleFor(node, close, nowMs);
+    const loss = { close, node: node.id, error: close.cause };
+    let rule: CloseRule;
+    try {
+      rule = this.#ruleFor(node, close, nowMs);
+    } catch (cause) {
+      const details = { closeCode: close.code };
+      const error = new SocketFatalError(`classifyClose failed for a close with ${close.code}`, details, {
+        cause,
+      });
+      this.#end(new CellCloseEvent({ ...close, wasClean: false, node: node.id, error }));
+      return;
+    }
     if (rule.node === "drain") node.drained(0);
     if (rule.node === "probe") node.probe();
-    this.#follow(this.#plan.closed(rule, node.id, nowMs), { close, error: close.cause }, true);
+    this.#follow(this.#plan.closed(rule, node.id, nowMs), loss, true);
   }
 
+  /** @throws what the application's `classifyClose` threw */
   #ruleFor(node: SocketNode, close: ConnectionClose, nowMs: number): CloseRule {
     const { classifyClose, reconnect, reconnectOnNormal } = this.#options;
     const { minUptimeMs } = reconnect;
-    const rule = closeRule(close.code, close.reason, {
-      upMs: this.#plan.upMs(nowMs),
-      minUptimeMs,
-      reconnectOnNormal,
-    });
+    const upMs = this.#plan.upMs(nowMs);
+    const rule = closeRule(close.code, close.reason, { upMs, minUptimeMs, reconnectOnNormal });
     const action = classifyClose?.(new CellCloseEvent({ ...close, node: node.id, error: close.cause }));
     return action === undefined ? rule : { ...rule, action };
   }
@@ -267,9 +278,9 @@ function left(reason: string): ConnectionClose {
 
 /** The last event of a socket that stops by itself. */
 function endOf(why: "done" | "fatal" | "gave-up", loss: LinkLoss, attempts: number): CellCloseEvent {
-  const { close, error: cause } = loss;
+  const { close, error: cause, node } = loss;
   const { code, reason } = close ?? { code: 1006, reason: "" };
-  if (why === "done") return new CellCloseEvent({ code, reason, wasClean: true });
+  if (why === "done") return new CellCloseEvent({ code, reason, wasClean: true, node });
   const details = close === undefined ? {} : { closeCode: code };
   let error: Error;
   if (why === "gave-up") error = new SocketFatalError(`gave up after ${attempts} dials`, details, { cause });
@@ -280,5 +291,5 @@ function endOf(why: "done" | "fatal" | "gave-up", loss: LinkLoss, attempts: numb
       details,
       { cause },
     );
-  return new CellCloseEvent({ code, reason, wasClean: false, error });
+  return new CellCloseEvent({ code, reason, wasClean: false, node, error });
 }

@@ -3,7 +3,7 @@
  * `migrate: "make-before-break"`, `resume` (last event id, gap notice, dropping of duplicates) and `unconfirmed`. An application that must not miss events
  * asks for them in `onOpen`.
  */
-import type { HeadersInit } from "undici";
+import type { Headers, HeadersInit } from "undici";
 import type { CellCloseEvent } from "./cell-socket-events.ts";
 import type { SocketAction } from "./core/socket-action.ts";
 

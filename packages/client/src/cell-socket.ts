@@ -11,22 +11,19 @@ import {
   CellMessageEvent,
   CellReconnectingEvent,
   type CellSocketEvents,
-  type CellSocketListener,
   CellSocketTarget,
-  type ListenerOptions,
 } from "./cell-socket-events.ts";
+import { greet } from "./cell-socket-greeting.ts";
 import { type LinkLoss, SocketLink } from "./cell-socket-link.ts";
 import { socketNodesOf } from "./cell-socket-nodes.ts";
 import type { CellSocketOptions, SendData, SocketTarget } from "./cell-socket-options.ts";
-import { checkedSize, Outbox } from "./cell-socket-outbox.ts";
+import { Outbox } from "./cell-socket-outbox.ts";
 import { Readers } from "./cell-socket-readers.ts";
 import { pathOf } from "./cell-socket-target.ts";
 import { Waiters } from "./cell-socket-waiters.ts";
 import type { Fleet } from "./fleet.ts";
 
 /**
- * What a socket is doing.
- *
  * - `connecting`: it was not open yet. `open`: messages flow.
  * - `reconnecting`: the connection was lost and another is dialled, or about to be. `migrating`: the connection is being
  *   exchanged because its node leaves.
@@ -50,7 +47,8 @@ const READY_STATES = {
  *
  * Events: `open` (after every connect), `message`, `reconnecting`, `error`, `close` (once, at the end). It is also an async
  * iterable of messages; the iteration goes on over reconnects, ends when the socket is closed, and throws when the socket
- * failed. A socket keeps the process alive until it is closed, unless `unref` was called.
+ * failed. A socket keeps the process alive until it is closed, unless `unref` was called. Closing the fleet closes no open
+ * socket, but none of its sockets dials after that.
  */
 export class CellSocket extends CellSocketTarget implements AsyncIterable<string | ArrayBuffer> {
   /** The form of binary `message` events. Iterators always give `ArrayBuffer`. */
@@ -80,13 +78,14 @@ export class CellSocket extends CellSocketTarget implements AsyncIterable<string
     super();
     const nodes = socketNodesOf(fleet);
     if (typeof target === "string") pathOf(target, nodes.authority);
-    this.#options = resolveSocketOptions(options, typeof target === "function");
+    const resolved = resolveSocketOptions(options, typeof target === "function");
+    this.#options = resolved;
     this.#over = new Promise((resolve) => {
       this.#resolveOver = resolve;
     });
-    this.#outbox = new Outbox(this.#options, () => nodes.now());
-    this.#readers = new Readers(this.#options.receive, () => this.#applyPause());
-    this.#link = new SocketLink(nodes, new Dialler(nodes, target, this.#options), this.#options, {
+    this.#outbox = new Outbox(resolved, () => nodes.now());
+    this.#readers = new Readers(resolved.receive, () => this.#applyPause());
+    this.#link = new SocketLink(nodes, new Dialler(nodes, target, resolved), resolved, {
       connected: (connection, attempt) => this.#connected(connection, attempt),
       disconnected: (node, close) => this.#disconnected(node, close),
       waiting: (loss, attempt, delayMs) => this.#waiting(loss, attempt, delayMs),
@@ -107,7 +106,7 @@ export class CellSocket extends CellSocketTarget implements AsyncIterable<string
     return this.#state;
   }
 
-  /** As of a WebSocket; 0 also while reconnecting. */
+  /** 0 also while reconnecting. */
   get readyState(): 0 | 1 | 2 | 3 {
     return READY_STATES[this.#state];
   }
@@ -187,7 +186,6 @@ export class CellSocket extends CellSocketTarget implements AsyncIterable<string
     return this.#over;
   }
 
-  /** As `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -209,16 +207,10 @@ export class CellSocket extends CellSocketTarget implements AsyncIterable<string
     return this;
   }
 
-  override addEventListener<Name extends keyof CellSocketEvents>(
-    type: Name,
-    listener: CellSocketListener<Name> | null,
-    options?: ListenerOptions,
-  ): void {
-    if (type === "message" && listener !== null) {
-      this.#heeded = true;
-      this.#readers.listening();
-    }
-    super.addEventListener(type, listener, options);
+  protected override listenerAdded(type: keyof CellSocketEvents): void {
+    if (type !== "message") return;
+    this.#heeded = true;
+    this.#readers.listening();
   }
 
   readonly #aborted = (): void => this.#close(1000, "aborted", this.#signal?.reason);
@@ -236,25 +228,10 @@ export class CellSocket extends CellSocketTarget implements AsyncIterable<string
     this.#protocol = connection.protocol;
     this.#applyPause();
     const resumed = this.#everOpen;
-    const failed = (error: unknown): void => this.#link.giveUp(connection, error as Error);
-    const done = (): void => this.#open(connection, attempt, resumed);
-    const send = (data: SendData): void => {
-      checkedSize(data, maxSendBytes);
-      connection.send(data);
-    };
-    try {
-      const pending = onOpen?.({ send, attempt, node: connection.node.id, resumed });
-      if (pending === undefined) {
-        done();
-        return;
-      }
-      const late = new DOMException(`onOpen took longer than ${handshakeTimeoutMs} ms`, "TimeoutError");
-      const timer = setTimeout(() => failed(late), handshakeTimeoutMs);
-      timer.unref();
-      void pending.finally(() => clearTimeout(timer)).then(done, failed);
-    } catch (error) {
-      failed(error);
-    }
+    greet(connection, { attempt, resumed, onOpen, handshakeTimeoutMs, maxSendBytes }, (error) => {
+      if (error === undefined) this.#open(connection, attempt, resumed);
+      else this.#link.giveUp(connection, error);
+    });
   }
 
   #open(connection: Connection, attempt: number, resumed: boolean): void {

@@ -212,6 +212,22 @@ describe("connecting", () => {
     expect(seen).toEqual([[404, "starting", "soon"]]);
   });
 
+  it("is fatal when classifyUpgrade fails", async () => {
+    const a = await startNode();
+    a.react = () => answer(500);
+    const cause = new RangeError("bug");
+    const socket = socketTo(fleetOf([a.url]), {
+      classifyUpgrade: () => {
+        throw cause;
+      },
+    });
+    await expect(socket.opened()).rejects.toMatchObject({
+      code: "CELLKIT_CLIENT_WS_FATAL",
+      status: 500,
+      cause,
+    });
+  });
+
   it("gives up after maxAttempts, and without reconnect after one round", async () => {
     const dead = await closedPort();
     await expect(
