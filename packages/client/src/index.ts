@@ -23,6 +23,7 @@ export type { MarkerFn, ResponseHeaders } from "./core/drain-marker.ts";
 export type { NodeStateName } from "./core/node-state.ts";
 export type { SocketAction } from "./core/socket-action.ts";
 export { createFetch, type FleetFetch, type FleetRequestInit } from "./create-fetch.ts";
+export { type DnsEndpointsOptions, dnsEndpoints } from "./dns-endpoints.ts";
 export { type Endpoint, type EndpointSource, staticEndpoints } from "./endpoints.ts";
 export {
   AmbiguousRequestError,
