@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { exitCodeOf, exitCodes } from "./core/exit-code.ts";
+import { exitCodeOf, exitCodeOfStop, exitCodes } from "./core/exit-code.ts";
 import type { ConfigSchema } from "./core/option.ts";
 import { type ParseOptions, parseConfig } from "./core/parse-config.ts";
 import { createLogger, type LogFormat, type Logger, type LogLevel } from "./logger.ts";
@@ -37,7 +37,7 @@ export interface DaemonContext<C> {
 
 /** A daemon that has started. */
 export interface RunningDaemon {
-  /** The ordered stop; called once. A report's outcome decides the exit code: clean 0, failed 1, timed out 4. */
+  /** The ordered stop; called once. The report decides the exit code: 0; 4 when a step ran out of time; else a failed step's own `exitCode`, or 1. */
   stop(reason: string): Promise<StopReport>;
 }
 
@@ -148,8 +148,7 @@ async function runToEnd<S extends ConfigSchema>(
         `stop: ${outcome}`,
       );
   }
-  if (report.outcome === "timed out") return exitCodes.drainTimeout;
-  return report.outcome === "failed" ? exitCodes.failure : exitCodes.clean;
+  return exitCodeOfStop(report.steps);
 }
 
 function parseOrExit<S extends ConfigSchema>(daemon: Daemon<S>) {

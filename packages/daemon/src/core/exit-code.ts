@@ -37,3 +37,16 @@ export function exitCodeOf(error: unknown): number {
     ? code
     : exitCodes.failure;
 }
+
+/**
+ * The exit code of an ordered stop: 0 when every step is done, 4 when any ran out of time, else what the first failed
+ * step's error asks for.
+ */
+export function exitCodeOfStop(
+  steps: ReadonlyArray<{ outcome: "done" | "failed" | "timed out"; error?: unknown }>,
+): number {
+  const codes = steps
+    .filter(({ outcome }) => outcome !== "done")
+    .map(({ outcome, error }) => (outcome === "timed out" ? exitCodes.drainTimeout : exitCodeOf(error)));
+  return codes.includes(exitCodes.drainTimeout) ? exitCodes.drainTimeout : (codes[0] ?? exitCodes.clean);
+}
