@@ -67,12 +67,16 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   };
 }
 
-async function attempt(path: string, action: () => Promise<void>): Promise<void> {
+/** Does something with the files of a data directory; what fails there (a full disk, for example) is the directory's fault. */
+export async function attempt<T>(path: string, action: () => Promise<T>): Promise<T> {
   try {
-    await action();
+    return await action();
   } catch (cause) {
     const detail = cause instanceof Error ? cause.message : String(cause);
-    throw new DataDirectoryError(`the data directory ${path} cannot be used: ${detail}`, { cause });
+    throw new DataDirectoryError(
+      `the data directory ${path} cannot be used: ${detail}; mend that, or give the node another directory`,
+      { cause },
+    );
   }
 }
 

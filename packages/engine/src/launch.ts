@@ -8,7 +8,7 @@ import { clusterReady, readEntryState } from "./control-client.ts";
 import { classifyDeath } from "./core/child-death.ts";
 import type { WorkerPlan } from "./core/worker-plan.ts";
 import { renderWorkerdConfig } from "./core/workerd-config.ts";
-import type { DataDirectory } from "./data-directory.ts";
+import { attempt, type DataDirectory } from "./data-directory.ts";
 import type { ResolvedOptions } from "./engine-options.ts";
 import { DataDirectoryError, WorkerdStartError, WorkerLoadError } from "./errors.ts";
 import { findLease, listLeases } from "./lease.ts";
@@ -60,7 +60,12 @@ export async function launch(input: LaunchInput): Promise<Launched> {
       `the temporary directory ${tmpdir()} is too long for a unix socket: set TMPDIR to a short path`,
     );
   }
-  const configFile = await writeConfig(input, { publicSocket, controlSocket });
+  const configFile = await attempt(options.directory, () =>
+    writeConfig(input, { publicSocket, controlSocket }),
+  ).catch(async (error: unknown) => {
+    await rm(sockets, { recursive: true, force: true });
+    throw error;
+  });
   const before = await listLeases(options.bucket);
   const child = await startChild({
     binary: input.binary,

@@ -88,7 +88,8 @@ export class Fleet implements AsyncDisposable {
       bucket: this.bucketUrl,
       endpoint: endpoint ?? this.store.endpoint,
       credentials,
-      ...(env === undefined ? {} : { env }),
+      // A killed node leaves the folder of its sockets behind; here it goes with the fleet.
+      env: { TMPDIR: this.directory, ...env },
     });
     this.#running.add(node);
     void node.process.exited.then(() => this.#running.delete(node));
