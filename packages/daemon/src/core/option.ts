@@ -55,7 +55,7 @@ export interface Option {
 }
 
 /** Flags that every program has; a schema may not use them. */
-export const reservedFlags = ["help", "version", "print-config"] as const;
+const reservedFlags = ["help", "version", "print-config"] as const;
 
 const metaSchema = z.strictObject({
   description: z.string().min(1),
@@ -77,7 +77,7 @@ const metaSchema = z.strictObject({
 });
 
 /** `internalListen` to `internal-listen`, `s3Endpoint` to `s3-endpoint`. */
-export function kebabCase(key: string): string {
+function kebabCase(key: string): string {
   return key.replace(/([a-z0-9])([A-Z])/g, "$1-$2").toLowerCase();
 }
 
