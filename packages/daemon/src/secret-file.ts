@@ -38,23 +38,28 @@ export async function readSecretFile(path: string, options: ReadSecretFileOption
 }
 
 async function readBounded(path: string, maxBytes: number, ownerOnly: boolean): Promise<Buffer> {
-  await using file = await open(path, "r");
-  const stat = await file.stat();
-  if (!stat.isFile())
-    throw new SecretFileError(path, "is not a plain file; name the file, not its directory");
-  if (ownerOnly && (stat.mode & 0o077) !== 0) {
-    throw new SecretFileError(path, `others may read it; run chmod 600 ${path}`);
+  const file = await open(path, "r");
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile())
+      throw new SecretFileError(path, "is not a plain file; name the file, not its directory");
+    if (ownerOnly && (stat.mode & 0o077) !== 0) {
+      throw new SecretFileError(path, `others may read it; run chmod 600 ${path}`);
+    }
+    const buffer = Buffer.alloc(maxBytes + 1);
+    let length = 0;
+    while (length < buffer.length) {
+      const { bytesRead } = await file.read(buffer, length, buffer.length - length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    if (length > maxBytes) {
+      throw new SecretFileError(path, `is longer than ${maxBytes} bytes; is it the right file?`);
+    }
+    return buffer.subarray(0, length);
+  } finally {
+    await file.close();
   }
-  const buffer = Buffer.alloc(maxBytes + 1);
-  let length = 0;
-  while (length < buffer.length) {
-    const { bytesRead } = await file.read(buffer, length, buffer.length - length);
-    if (bytesRead === 0) break;
-    length += bytesRead;
-  }
-  if (length > maxBytes)
-    throw new SecretFileError(path, `is longer than ${maxBytes} bytes; is it the right file?`);
-  return buffer.subarray(0, length);
 }
 
 function reasonOf({ code }: NodeJS.ErrnoException): string {
