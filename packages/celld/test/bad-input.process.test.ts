@@ -14,7 +14,7 @@ import { freePort } from "./support/free-port.ts";
 import { processesOf } from "./support/processes.ts";
 
 const preload = fileURLToPath(new URL("./fixtures/other-workerd.cjs", import.meta.url));
-const throwsAtLoad = fileURLToPath(new URL("./fixtures/throws-at-load", import.meta.url));
+const brokenProject = fileURLToPath(new URL("./fixtures/broken", import.meta.url));
 
 let fleet: Fleet;
 let directory: string;
@@ -24,7 +24,7 @@ const taker = createServer();
 
 beforeAll(async () => {
   fleet = await Fleet.open();
-  await fleet.deploy(throwsAtLoad);
+  await fleet.deploy(brokenProject);
   directory = await mkdtemp(join(tmpdir(), "celld-bad-"));
   takenPort = await freePort();
   taker.listen(takenPort, "127.0.0.1");
@@ -122,7 +122,7 @@ const rows: { what: string; line: RegExp; args?: () => string[]; env?: Record<st
   },
   {
     what: "a Worker that throws at load",
-    line: /^the Worker throws-at-load did not load: Uncaught TypeError: the price list is missing\b[\s\S]*deploy again$/,
+    line: /^the Worker greeting did not load: Uncaught TypeError: the price list is missing\b[\s\S]*deploy again$/,
   },
   {
     what: "workerd is not installed",
