@@ -8,7 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Fleet } from "@cellkit/client";
-import { startLocalFleet } from "cellkit";
+import { type LocalFleet, startLocalFleet } from "cellkit";
 import { LiveTable } from "./live-table.ts";
 import { writeReport } from "./report.ts";
 import { runScript } from "./script.ts";
@@ -28,7 +28,7 @@ was lost.
   --logs         print the log lines of every process to standard error
   --help         print this
 
-Exit codes: 0 every promise held, 1 one was broken or something did not start, 2 a bad option.`;
+Exit codes: 0 every promise held, 1 one was broken or something did not start, 2 a bad option, 130 interrupted.`;
 
 const options = readOptions();
 const out = options.json ? process.stderr : process.stdout;
@@ -37,9 +37,12 @@ process.exitCode = await run();
 
 async function run(): Promise<number> {
   const table = new LiveTable(out, performance.now());
-  const tally = new Tally();
+  const interrupted = new AbortController();
+  // The second one ends the process at once, and its children with it.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
+  let local: LocalFleet | undefined;
   try {
-    await using local = await startLocalFleet({
+    local = await startLocalFleet({
       directory,
       nodeCount: options.nodes,
       onProgress: (line) => table.step(line),
@@ -47,19 +50,34 @@ async function run(): Promise<number> {
         ? { onLog: (name: string, line: string) => void process.stderr.write(`${name}: ${line}\n`) }
         : {}),
     });
-    const project = fileURLToPath(new URL("../../chat", import.meta.url));
-    const { scriptName, version } = await local.deploy(project);
-    table.step(`deployed ${scriptName} ${version}`);
-    await Promise.all(
-      local.nodes.map(({ process: node }) =>
-        node.process.until("serving", () => serves(node.publicUrl), 30_000),
-      ),
-    );
+    const summary = await play(local, table, interrupted.signal);
+    return summary.held ? 0 : 1;
+  } catch (error) {
+    table.stop();
+    if (interrupted.signal.aborted) out.write("interrupted; the fleet stops\n");
+    else out.write(`the demo could not go on: ${error instanceof Error ? error.message : String(error)}\n`);
+    return interrupted.signal.aborted ? 130 : 1;
+  } finally {
+    await local?.close();
+    if (options.keep) out.write(`kept: ${directory}\n`);
+    else await rm(directory, { recursive: true, force: true });
+  }
+}
 
-    await using fleet = new Fleet({
-      authority: origin,
-      endpoints: local.nodes.map(({ publicUrl }) => publicUrl),
-    });
+/** Deploys, sends the traffic, lets the script do its worst, and tells what came of it. */
+async function play(local: LocalFleet, table: LiveTable, signal: AbortSignal): Promise<Summary> {
+  const project = fileURLToPath(new URL("../../chat", import.meta.url));
+  const { scriptName, version } = await local.deploy(project);
+  table.step(`deployed ${scriptName} ${version}`);
+  await Promise.all(
+    local.nodes.map(({ process: node }) =>
+      node.process.until("serving", () => serves(node.publicUrl), 30_000),
+    ),
+  );
+
+  const tally = new Tally();
+  const fleet = new Fleet({ authority: origin, endpoints: local.nodes.map(({ publicUrl }) => publicUrl) });
+  try {
     subscribe("fleet:ws:close", (message) => tally.socketClosed((message as { code: number }).code));
     subscribe("fleet:ws:reconnect", () => {
       tally.sockets.reconnects += 1;
@@ -67,18 +85,16 @@ async function run(): Promise<number> {
     const traffic = new Traffic(fleet, tally, { paceMs: 50, largeEvery: 8 });
     const startMs = performance.now();
     table.follow(local, traffic, tally);
-    await runScript(local, traffic, tally, { settleMs: 1_500, onStep: (line) => table.step(line) });
+    await runScript(local, traffic, tally, {
+      settleMs: 1_500,
+      signal,
+      onStep: (line) => table.step(line),
+    });
     const leftMs = options.seconds * 1000 - (performance.now() - startMs);
-    if (leftMs > 0) await pause(leftMs);
-    const summary = await finish({ local, traffic, tally, startMs, table });
-    return summary.held ? 0 : 1;
-  } catch (error) {
-    table.stop();
-    out.write(`the demo could not go on: ${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
+    if (leftMs > 0) await pause(leftMs, undefined, { signal });
+    return await finish({ local, traffic, tally, startMs, table });
   } finally {
-    if (options.keep) out.write(`kept: ${directory}\n`);
-    else await rm(directory, { recursive: true, force: true });
+    await fleet.destroy();
   }
 }
 

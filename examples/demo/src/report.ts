@@ -25,14 +25,8 @@ function page({ summary, tally, broken, startMs, endMs }: Parameters<typeof writ
         `<tr><th>${name}</th><td>${asHtml(typeof value === "object" ? JSON.stringify(value) : String(value))}</td></tr>`,
     )
     .join("\n");
-  const errors = tally.calls
-    .filter(({ outcome }) => outcome !== "ok")
-    .slice(0, 200)
-    .map(
-      ({ cell, kind, outcome, error, startMs: at, endMs: end }) =>
-        `<tr><td>${((at - startMs) / 1000).toFixed(2)} s</td><td>${asHtml(cell)}</td><td>${kind}</td><td>${outcome} after ${Math.round(end - at)} ms</td><td>${asHtml(error ?? "")}</td></tr>`,
-    )
-    .join("\n");
+  const slowest = tally.calls.toSorted((a, b) => b.endMs - b.startMs - (a.endMs - a.startMs)).slice(0, 30);
+  const errors = callRows(tally.calls.filter(({ outcome }) => outcome !== "ok").slice(0, 200), startMs);
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>cellkit demo</title>
 <style>
@@ -51,9 +45,25 @@ ${seconds(startMs, endMs, top + 130, x)}
 <p>Green: serving. Amber: draining or restarting. Red: killed. Below: answered calls per ${bucketMs} ms (blue), and the
 longest wait of a call that ended there (red line, full height 3 s).</p>
 <h2>Figures</h2><table>${figures}</table>
+<h2>The slowest calls</h2><table>${callRows(slowest, startMs)}</table>
 <h2>Calls without a good answer</h2>${errors === "" ? "<p>None.</p>" : `<table>${errors}</table>`}
 </html>
 `;
+}
+
+function callRows(calls: readonly CallRecord[], startMs: number): string {
+  return calls
+    .map(({ cell, kind, outcome, retries, error, startMs: at, endMs: end }) => {
+      const cells = [
+        `${((at - startMs) / 1000).toFixed(2)} s`,
+        cell,
+        kind,
+        `${outcome} after ${Math.round(end - at)} ms and ${retries} retries`,
+        error ?? "",
+      ];
+      return `<tr>${cells.map((text) => `<td>${asHtml(text)}</td>`).join("")}</tr>`;
+    })
+    .join("\n");
 }
 
 function nodeRow(

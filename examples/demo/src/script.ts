@@ -7,6 +7,8 @@ import type { Traffic } from "./traffic.ts";
 /** How long the script lets the traffic run between two of its steps. */
 export interface ScriptOptions {
   settleMs: number;
+  /** Ends the script early; what runs then is not counted as a whole run. */
+  signal: AbortSignal;
   onStep: (line: string) => void;
 }
 
@@ -20,9 +22,10 @@ export async function runScript(
   tally: Tally,
   options: ScriptOptions,
 ): Promise<void> {
-  const addRooms = (step: string) => {
+  const addRooms = async (step: string) => {
+    await traffic.allNodesAdmitted();
     traffic.addRooms(Array.from({ length: roomsPerStep }, (_, n) => `${step}-${n + 1}`));
-    return pause(options.settleMs);
+    await pause(options.settleMs, undefined, { signal: options.signal });
   };
   options.onStep("rooms open, traffic begins");
   await addRooms("lobby");
@@ -30,12 +33,21 @@ export async function runScript(
     await addRooms(`before-${node.name}`);
     await drainAndRestart(fleet, node, tally, options);
   }
-  const victim = fleet.nodes[fleet.nodes.length - 1];
-  if (victim !== undefined && fleet.nodes.length > 1) {
-    await addRooms("before-kill");
-    await killAndRestart(fleet, victim, tally, options);
-  }
-  await pause(options.settleMs);
+  await addRooms("before-kill");
+  await killAndRestart(fleet, await busiest(fleet), tally, options);
+  await pause(options.settleMs, undefined, { signal: options.signal });
+}
+
+/** The node with the most cells: to kill one without any would show nothing. */
+async function busiest(fleet: LocalFleet): Promise<LocalNode> {
+  const counted = await Promise.all(fleet.nodes.map(async (node) => ({ node, cells: await cellsOf(node) })));
+  return counted.reduce((most, each) => (each.cells > most.cells ? each : most)).node;
+}
+
+/** Upper bound of the cells a node holds. */
+async function cellsOf({ process: node }: LocalNode): Promise<number> {
+  const { occupied } = await node.state();
+  return typeof occupied === "number" ? occupied : 0;
 }
 
 async function drainAndRestart(
@@ -44,12 +56,9 @@ async function drainAndRestart(
   tally: Tally,
   options: ScriptOptions,
 ): Promise<void> {
-  const { occupied } = await node.process.state();
-  const cells = typeof occupied === "number" ? { cells: occupied } : {};
-  options.onStep(
-    `${node.name}: SIGTERM, it drains${cells.cells === undefined ? "" : ` (holds at most ${cells.cells} cells)`}`,
-  );
-  tally.node({ node: node.name, what: "drain", atMs: performance.now(), ...cells });
+  const cells = await cellsOf(node);
+  options.onStep(`${node.name}: SIGTERM, it drains (holds at most ${cells} cells)`);
+  tally.node({ node: node.name, what: "drain", atMs: performance.now(), cells });
   const { code } = await node.process.drain();
   tally.node({ node: node.name, what: "drained", atMs: performance.now(), exitCode: code });
   options.onStep(`${node.name}: ended with code ${code}, it starts again`);
@@ -63,12 +72,9 @@ async function killAndRestart(
   tally: Tally,
   options: ScriptOptions,
 ): Promise<void> {
-  const { occupied } = await node.process.state();
-  const cells = typeof occupied === "number" ? { cells: occupied } : {};
-  options.onStep(
-    `${node.name}: SIGKILL${cells.cells === undefined ? "" : ` (holds at most ${cells.cells} cells)`}`,
-  );
-  tally.node({ node: node.name, what: "kill", atMs: performance.now(), ...cells });
+  const cells = await cellsOf(node);
+  options.onStep(`${node.name}: SIGKILL (holds at most ${cells} cells)`);
+  tally.node({ node: node.name, what: "kill", atMs: performance.now(), cells });
   const { code } = await node.process.kill();
   tally.node({ node: node.name, what: "killed", atMs: performance.now(), exitCode: code });
   await fleet.restart(node);

@@ -37,6 +37,14 @@ export class Traffic {
     return this.#sockets.filter(({ readyState }) => readyState === 1).length;
   }
 
+  /** Waits until the client sends requests to every node again; a node that was away is asked for its health first. */
+  async allNodesAdmitted(boundMs = 20_000): Promise<void> {
+    const deadlineMs = performance.now() + boundMs;
+    while (this.#fleet.nodes.some(({ state }) => state !== "admitted") && performance.now() < deadlineMs) {
+      await this.#pause();
+    }
+  }
+
   /** Begins to call new rooms, and holds a socket to each. */
   addRooms(names: readonly string[]): void {
     for (const room of names) {
