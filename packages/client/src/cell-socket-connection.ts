@@ -42,6 +42,7 @@ export class Connection {
   readonly #keepalive: Keepalive | undefined;
   #listener: ConnectionListener | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #dueMs = Number.POSITIVE_INFINITY;
   #error: Error | undefined;
   #ended: { code: number; reason: string } | undefined;
 
@@ -139,6 +140,8 @@ export class Connection {
   #heard(frame: InboundFrame): boolean {
     const inbound = this.#keepalive?.received(frame, this.#parts.now());
     if (inbound?.rttMs !== undefined) this.#listener?.pinged({ rttMs: inbound.rttMs });
+    // An answer may end a wait that is longer than the interval. Later times need nothing: an early wake-up is harmless.
+    if (this.#keepalive !== undefined && this.#keepalive.wakeAtMs < this.#dueMs) this.#arm();
     return inbound?.swallow ?? false;
   }
 
@@ -167,7 +170,8 @@ export class Connection {
   #arm(): void {
     this.#disarm();
     const dueMs = this.#keepalive?.wakeAtMs ?? Number.POSITIVE_INFINITY;
-    if (dueMs === Number.POSITIVE_INFINITY) return;
+    if (dueMs === Number.POSITIVE_INFINITY || this.#listener === undefined) return;
+    this.#dueMs = dueMs;
     const delayMs = Math.max(0, Math.ceil(dueMs - this.#parts.now()));
     this.#timer = setTimeout(() => this.#wake(dueMs), delayMs);
     // The open connection holds the process, not its timer.
@@ -177,6 +181,7 @@ export class Connection {
   #disarm(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#dueMs = Number.POSITIVE_INFINITY;
   }
 
   #wake(dueMs: number): void {

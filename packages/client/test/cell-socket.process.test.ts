@@ -8,7 +8,7 @@ import { startNode } from "./support/socket-scope.ts";
 
 const FIXTURE = fileURLToPath(new URL("fixtures/waiting-socket.ts", import.meta.url));
 
-function start(url: string, mode: "ref" | "unref"): { child: ChildProcess; output(): string } {
+function start(url: string, mode: "ref" | "unref" | "later"): { child: ChildProcess; output(): string } {
   const child = spawn(process.execPath, ["--conditions=@cellkit/source", FIXTURE, url, mode], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -34,14 +34,24 @@ describe("a process with nothing but a socket", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
+  it.each(["waiting\n", "open\n"])("exits when the socket is unref'd while it is %j", async (state) => {
+    const node = await startNode();
+    const { child, output } = start(state === "open\n" ? node.url : await closedPort(), "later");
+    expect(await once(child, "exit")).toEqual([0, null]);
+    expect(output()).toBe(state);
+  });
+
   it("goes on while it waits, or is open, without unref (W49)", async () => {
     const node = await startNode();
     const waiting = start(await closedPort(), "ref");
     const open = start(node.url, "ref");
     await until("the wait", () => waiting.output() === "waiting\n", 30_000);
     await until("the connection", () => open.output() === "open\n", 30_000);
-    node.sockets[0]?.ping();
-    await once(node.sockets[0] ?? node, "pong");
+    const [peer] = node.sockets;
+    expect(peer).toBeDefined();
+    const answered = new Promise((resolve) => peer?.once("pong", resolve));
+    peer?.ping();
+    await answered;
     expect([waiting.child.exitCode, open.child.exitCode]).toEqual([null, null]);
   });
 });

@@ -83,6 +83,11 @@ export class SocketNodeServer {
     return [...this.#sockets.clients];
   }
 
+  /** Writes bytes to every connection, past the WebSocket library. */
+  writeRaw(bytes: Uint8Array): void {
+    for (const socket of this.#raw) socket.write(bytes);
+  }
+
   /** Cuts every connection without a goodbye. */
   cut(): void {
     for (const socket of this.#raw) socket.destroy();
