@@ -1,6 +1,12 @@
 // A daemon started as a child process: for `cellkit dev`, for demos and for tests that drain and kill real processes.
+//
+// The child never outlives its parent. It is started by a shell that first leaves a watcher behind and then becomes the
+// program itself. The watcher waits on a pipe whose other end only the parent holds: when the parent ends in any way, kill -9
+// included, the pipe closes and the watcher kills the child. Nothing is asked of the child for that; one that hangs, or has
+// not got as far as reading its flags, is killed all the same.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import type { Duplex } from "node:stream";
 import { DaemonProcessError } from "./errors.ts";
 
 /** How a daemon's process ended: an exit code, or the signal that ended it. */
@@ -24,9 +30,15 @@ export interface DaemonProcessOptions {
 /** How many of its last lines are kept to explain an unexpected end. */
 const keptLineCount = 40;
 
+/** File descriptor 3 is the parent's pipe. A line on it says that the child is gone already and nothing is left to kill. */
+const watchAndBecome = `( read -r line <&3 || kill -9 $$ ) >/dev/null 2>&1 &
+exec 3<&-
+exec "$@"`;
+
 /**
  * One running daemon process. It is started by the constructor; `exited` settles once it is gone and its output is read.
- * The child does not outlive this process by accident: it is killed when this process exits normally.
+ * It is killed when this process ends, however that ends. It has a session of its own: Ctrl-C reaches this process alone,
+ * which decides what becomes of the child. Needs `/bin/sh`.
  */
 export class DaemonProcess {
   readonly exited: Promise<ProcessExit>;
@@ -38,17 +50,19 @@ export class DaemonProcess {
   /** @param name what the process is called in errors, for example `celld node-1` */
   constructor(name: string, options: DaemonProcessOptions) {
     this.#name = name;
-    const child = spawn(options.command, options.args, {
-      stdio: ["ignore", "pipe", "pipe"],
+    const child = spawn("/bin/sh", ["-c", watchAndBecome, name, options.command, ...options.args], {
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+      detached: true,
       env: options.env ?? process.env,
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });
     this.#child = child;
-    const killWithParent = () => child.kill("SIGKILL");
-    process.on("exit", killWithParent);
+    const watcher = child.stdio[3] as Duplex;
+    // Its end is the child's, which `exit` tells.
+    watcher.on("error", () => undefined);
+    child.once("exit", () => watcher.end("done\n"));
     this.exited = new Promise((resolve) => {
       const end = (exit: ProcessExit) => {
-        process.off("exit", killWithParent);
         this.#exit = exit;
         resolve(exit);
       };
