@@ -43,6 +43,8 @@ export class Dialler {
   readonly #nodes: SocketNodes;
   readonly #target: SocketTarget;
   readonly #options: ResolvedSocketOptions;
+  /** What the last dial failed with, for those who ask why there is no node left. */
+  #lastError: Error | undefined;
 
   constructor(nodes: SocketNodes, target: SocketTarget, options: ResolvedSocketOptions) {
     this.#nodes = nodes;
@@ -88,7 +90,7 @@ export class Dialler {
     }
     const node = nodes.pick(new Set([...turn.tried, ...turn.avoided])) ?? nodes.pick(turn.tried);
     if (node === undefined) {
-      turn.done({ kind: "no-node", error: noNode(turn.tried) });
+      turn.done({ kind: "no-node", error: noNode(turn.tried, this.#lastError) });
       return stop;
     }
     turn.dialling(node.id);
@@ -104,7 +106,9 @@ export class Dialler {
     try {
       const running = dial(request, (result) => {
         dialled();
-        turn.done(this.#judge(node, result));
+        const judged = this.#judge(node, result);
+        if (judged.kind === "failed") this.#lastError = judged.error;
+        turn.done(judged);
       });
       return () => {
         dialled();
@@ -125,7 +129,8 @@ export class Dialler {
     }
     if (result.kind === "unreachable") {
       node.unreachable();
-      const error = new SocketFatalError(`${node.id} could not be reached`, {}, { cause: result.error });
+      const message = `${node.id} could not be reached: ${result.error.message}`;
+      const error = new SocketFatalError(message, {}, { cause: result.error });
       return { kind: "failed", node, action: upgradeAction(result), error };
     }
     if (result.kind === "bad-handshake") {
@@ -168,7 +173,8 @@ function toHeaders(headers: ResponseHeaders): Headers {
   return result;
 }
 
-function noNode(tried: ReadonlySet<string>): Error {
-  const asked = tried.size === 0 ? "every node is set aside" : `tried ${[...tried].join(", ")}`;
-  return new SocketFatalError(`no node is left to dial: ${asked}`);
+function noNode(tried: ReadonlySet<string>, cause: Error | undefined): Error {
+  if (tried.size === 0) return new SocketFatalError("no node to dial: every node is set aside");
+  const last = cause === undefined ? "" : `; ${cause.message}`;
+  return new SocketFatalError(`no node is left to dial after ${[...tried].join(", ")}${last}`, {}, { cause });
 }

@@ -235,9 +235,11 @@ describe("connecting", () => {
     ).rejects.toMatchObject({
       message: expect.stringContaining("gave up after 2 dials"),
     });
-    await expect(socketTo(fleetOf([dead]), { reconnect: false }).opened()).rejects.toBeInstanceOf(
-      SocketFatalError,
-    );
+    await expect(socketTo(fleetOf([dead]), { reconnect: false }).opened()).rejects.toMatchObject({
+      code: "CELLKIT_CLIENT_WS_FATAL",
+      message: expect.stringContaining("ECONNREFUSED"),
+      cause: { cause: { code: "ECONNREFUSED" } },
+    });
   });
 });
 
