@@ -18,14 +18,13 @@ const stateSchema = z.object({
 const closedSchema = z.object({
   cells: z.number(),
   regular: z.number(),
-  hibernatable: z.number(),
   failed: z.number(),
   elsewhere: z.number(),
 });
 
 /** What the entry module counts. */
 export type EntryState = z.infer<typeof stateSchema>;
-/** What a close command did: cells asked, sockets closed by kind, sockets or cells that failed, cells that had moved. */
+/** What a close command did: cells asked, regular sockets closed, sockets or cells that failed, cells that had moved. */
 export type ClosedSockets = z.infer<typeof closedSchema>;
 
 /**
@@ -37,9 +36,8 @@ export async function readEntryState(socketPath: string, timeoutMs: number): Pro
   return parseAnswer(stateSchema, await ask({ socketPath, path: "/state", method: "GET", timeoutMs }));
 }
 
-/** Which sockets of cells here are to be closed, and how. */
+/** How sockets of cells here are to be closed. */
 export interface CloseCommand {
-  readonly which: "regular" | "all";
   readonly code: number;
   readonly reason: string;
   readonly timeoutMs: number;
@@ -52,7 +50,6 @@ export interface CloseCommand {
  */
 export async function closeCellSockets(socketPath: string, command: CloseCommand): Promise<ClosedSockets> {
   const query = new URLSearchParams({
-    which: command.which,
     code: String(command.code),
     reason: command.reason,
   });

@@ -112,28 +112,21 @@ class WorkerdEngine implements NodeEngine {
     );
   }
 
-  async closeCells(): Promise<ClosedCells> {
-    const serving = this.#serving;
-    if (serving === undefined) return { cells: 0, regularSockets: 0, failed: 0 };
-    const { cells, regular, failed } = await closeCellSockets(serving.launched.controlSocket, {
-      which: "regular",
-      code: closeCode,
-      reason: closeReason,
-      timeoutMs: closeTimeoutMs,
-    });
-    return { cells, regularSockets: regular, failed };
+  closeCells(): Promise<ClosedCells> {
+    return this.#closeCells(closeTimeoutMs);
   }
 
   async drain({ deadlineMs, idle = () => true }: DrainOptions): Promise<{ clean: boolean }> {
     if (this.#state === "fenced" || this.#state === "stopped") return { clean: false };
     const launched = this.#launched;
+    const endMs = performance.now() + deadlineMs;
     this.#state = "draining";
     let clean = true;
     if (launched !== undefined) {
-      await this.closeCells().catch((error: unknown) => {
+      await this.#closeCells(Math.min(closeTimeoutMs, deadlineMs / 4)).catch((error: unknown) => {
         this.#options.log.warn({ error }, "the sockets of cells here could not be closed from inside");
       });
-      clean = await this.#handOver(launched, deadlineMs, idle);
+      clean = await this.#handOver(launched, Math.max(0, Math.round(endMs - performance.now())), idle);
     }
     await this.stop();
     return { clean };
@@ -175,6 +168,17 @@ class WorkerdEngine implements NodeEngine {
       requestsInFlight: entry?.inFlight,
       requestsFailed: entry?.failed,
     };
+  }
+
+  async #closeCells(timeoutMs: number): Promise<ClosedCells> {
+    const serving = this.#serving;
+    if (serving === undefined) return { cells: 0, regularSockets: 0, failed: 0 };
+    const { cells, regular, failed } = await closeCellSockets(serving.launched.controlSocket, {
+      code: closeCode,
+      reason: closeReason,
+      timeoutMs,
+    });
+    return { cells, regularSockets: regular, failed };
   }
 
   async #prepare(signal: AbortSignal): Promise<Parts> {

@@ -3,7 +3,8 @@
 //
 //  public entrypoint   calls the application's default export; collects small bodies, strips reserved headers, turns an
 //                      uncaught exception into an answer, counts
-//  cell classes        subclasses that note which cells were opened here and which regular sockets each of them holds
+//  cell classes        note which cells were opened here and which regular sockets each of them holds; the objects are
+//                      instances of the application's class and of nothing else
 //  control entrypoint  what celld asks over its own unix socket: counters, and to close the regular sockets of cells here
 //
 // Why sockets are found the way they are: a regular socket can only be touched from the cell that accepted it, and nothing
@@ -26,6 +27,8 @@ const counters = { requests: 0, inFlight: 0, failed: 0, opened: 0 };
 /** The cells opened here, by scope. Eviction is silent: without WeakRef (old compatibility dates) none ever leaves. */
 const cells = new Map();
 const recordOf = new WeakMap();
+/** Handlers that are wrapped already. */
+const watched = new WeakSet();
 const unclaimed = new Set();
 let token;
 
@@ -54,6 +57,8 @@ export function publicEntrypoint(application) {
         });
       } finally {
         counters.inFlight -= 1;
+        // Sockets of the Worker itself belong to no cell.
+        if (unclaimed.size > 0) ownUnclaimed();
       }
     }
   };
@@ -84,8 +89,9 @@ async function prepared(request) {
     for (const name of reserved) whole.headers.delete(name);
   }
   if (request.body === null || request.headers.has("upgrade")) return whole;
-  const length = Number(request.headers.get("content-length"));
-  if (!(length > 0 && length < collectedBodyBytes)) return whole;
+  // A declared length of 0 counts: its body is a stream too, and a stream cannot be sent again to the next owner.
+  const length = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (!(length >= 0 && length < collectedBodyBytes)) return whole;
   const body = await whole.arrayBuffer();
   return new Request(whole, { body });
 }
@@ -125,22 +131,34 @@ function reservedNames(headers, answer) {
 export function cellClass(exportName, Base) {
   // A missing class is for workerd to complain about.
   if (typeof Base !== "function") return Base;
-  const Cell = class extends Base {
-    constructor(...args) {
-      super(...args);
-      openCell(exportName, args[0], this);
-    }
-  };
-  for (const handler of handlers) {
-    if (typeof Base.prototype[handler] !== "function") continue;
-    define(Cell.prototype, handler, function (...args) {
-      return enter(this, handler, args, Reflect.get(Base.prototype, handler, this));
-    });
+  for (const handler of handlers) watchHandler(Base.prototype, handler);
+  // Not a class: that would have to call super() and so make an object of a class that the application does not know.
+  function Cell(...args) {
+    const instance = Reflect.construct(Base, args, Base);
+    openCell(exportName, args[0], instance);
+    return instance;
   }
   define(Cell, "name", Base.name, { writable: false });
-  // `this.constructor` stays the application's class.
-  define(Cell.prototype, "constructor", Base);
-  return Cell;
+  Cell.prototype = Base.prototype;
+  return Object.setPrototypeOf(Cell, Base);
+}
+
+/** Wraps a handler where it is defined, once, however many classes inherit it. */
+function watchHandler(prototype, handler) {
+  let owner = prototype;
+  while (owner !== null && !Object.hasOwn(owner, handler)) owner = Object.getPrototypeOf(owner);
+  const descriptor = owner === null ? undefined : Object.getOwnPropertyDescriptor(owner, handler);
+  if (typeof descriptor?.value !== "function" || !descriptor.configurable || watched.has(descriptor.value))
+    return;
+  const run = descriptor.value;
+  const watch = {
+    [handler](...args) {
+      return enter(this, handler, args, run);
+    },
+  }[handler];
+  define(watch, "length", run.length, { writable: false });
+  watched.add(watch);
+  Object.defineProperty(owner, handler, { ...descriptor, value: watch });
 }
 
 function openCell(exportName, ctx, instance) {
@@ -149,9 +167,7 @@ function openCell(exportName, ctx, instance) {
     scope,
     running: 0,
     sockets: new Set(),
-    hibernatable: ctx.getWebSockets().length > 0,
     reference: typeof WeakRef === "function" ? new WeakRef(instance) : undefined,
-    ctx,
   };
   counters.opened += 1;
   cells.set(scope, record);
@@ -178,59 +194,56 @@ function enter(instance, handler, args, run) {
   try {
     result = Reflect.apply(run, instance, args);
   } catch (error) {
-    leave(record, undefined);
+    leave(record);
     throw error;
   }
   if (typeof result?.then !== "function") {
-    leave(record, result);
+    leave(record);
     return result;
   }
   return result.then(
     (value) => {
-      leave(record, value);
+      leave(record);
       return value;
     },
     (error) => {
-      leave(record, undefined);
+      leave(record);
       throw error;
     },
   );
 }
 
-function leave(record, value) {
+function leave(record) {
   record.running -= 1;
-  const claimed = claimSockets(record);
-  if (!claimed && value instanceof Response && value.webSocket) record.hibernatable = true;
+  claimSockets(record);
 }
 
 // --- sockets -----------------------------------------------------------------------------------------------------------
 
 const native = Object.getOwnPropertyDescriptor(WebSocket.prototype, "accept");
-define(
-  WebSocket.prototype,
-  "accept",
-  {
-    accept(...args) {
-      const result = Reflect.apply(native.value, this, args);
-      if (unclaimed.size >= unclaimedLimit) unclaimed.delete(unclaimed.values().next().value);
-      unclaimed.add(this);
-      this.addEventListener("close", () => unclaimed.delete(this));
-      return result;
-    },
-  }.accept,
-  native,
-);
+const { accept } = {
+  accept(...args) {
+    const result = Reflect.apply(native.value, this, args);
+    if (unclaimed.size >= unclaimedLimit) unclaimed.delete(unclaimed.values().next().value);
+    unclaimed.add(this);
+    this.addEventListener("close", () => unclaimed.delete(this));
+    return result;
+  },
+};
+Object.defineProperty(WebSocket.prototype, "accept", { ...native, value: accept });
 
 function claimSockets(record) {
-  let claimed = false;
-  for (const socket of unclaimed) {
-    if (!touchable(socket)) continue;
-    unclaimed.delete(socket);
-    claimed = true;
+  for (const socket of ownUnclaimed()) {
     record.sockets.add(socket);
     socket.addEventListener("close", () => record.sockets.delete(socket));
   }
-  return claimed;
+}
+
+/** Takes out the sockets that were accepted where this is called: in this cell, or in this request of the Worker. */
+function ownUnclaimed() {
+  const own = [...unclaimed].filter(touchable);
+  for (const socket of own) unclaimed.delete(socket);
+  return own;
 }
 
 function touchable(socket) {
@@ -241,25 +254,23 @@ function touchable(socket) {
   }
 }
 
-/** Runs inside the cell. `command` is `<token> <code> <all|regular> <reason>`. */
+/** Runs inside the cell. `command` is `<token> <code> <reason>`. */
 function closeSockets(record, command) {
-  const [sender, code, which, ...reason] = command.split(" ");
+  const [sender, code, ...reason] = command.split(" ");
   // Another isolate sent this: the cell moved in the meantime and its sockets are none of the sender's business.
-  if (sender !== token) return Response.json({ elsewhere: true });
+  if (sender !== token) return Response.json({ elsewhere: 1 });
   claimSockets(record);
-  const closed = { regular: 0, hibernatable: 0, failed: 0 };
-  const close = (socket, kind) => {
+  const closed = { regular: 0, failed: 0 };
+  for (const socket of record.sockets) {
     try {
       socket.close(Number(code), reason.join(" "));
-      closed[kind] += 1;
+      closed.regular += 1;
     } catch {
       // Closed or broken in the meantime.
       closed.failed += 1;
     }
-  };
-  for (const socket of record.sockets) close(socket, "regular");
+  }
   record.sockets.clear();
-  if (which === "all") for (const socket of record.ctx.getWebSockets()) close(socket, "hibernatable");
   return Response.json(closed);
 }
 
@@ -272,9 +283,8 @@ export function controlEntrypoint() {
       const { pathname, searchParams } = new URL(request.url);
       if (request.method === "GET" && pathname === "/state") return Response.json(state());
       if (request.method === "POST" && pathname === "/close") {
-        const which = searchParams.get("which") === "all" ? "all" : "regular";
-        const command = [token, searchParams.get("code"), which, searchParams.get("reason")].join(" ");
-        return Response.json(await closeAll(this.ctx.exports, which, command));
+        const command = [token, searchParams.get("code"), searchParams.get("reason")].join(" ");
+        return Response.json(await closeAll(this.ctx.exports, command));
       }
       return new Response("unknown control request", { status: 404 });
     }
@@ -304,11 +314,10 @@ function prune() {
   }
 }
 
-async function closeAll(exports, which, command) {
-  const total = { cells: 0, regular: 0, hibernatable: 0, failed: 0, elsewhere: 0 };
-  const waiting = [...cells.values()].filter(
-    (record) => record.sockets.size > 0 || record.running > 0 || (which === "all" && record.hibernatable),
-  );
+/** Asks the cells that hold a socket or run a handler: those are here for sure, so no other cell is opened by it. */
+async function closeAll(exports, command) {
+  const total = { cells: 0, regular: 0, failed: 0, elsewhere: 0 };
+  const waiting = [...cells.values()].filter((record) => record.sockets.size > 0 || record.running > 0);
   const work = async () => {
     for (let record = waiting.pop(); record !== undefined; record = waiting.pop()) {
       const [exportName, id] = record.scope.split(":");
@@ -316,11 +325,7 @@ async function closeAll(exports, which, command) {
       try {
         const cell = exports[exportName].get(exports[exportName].idFromString(id));
         const answer = await cell.fetch("http://cell/", { headers: { [closeHeader]: command } });
-        const closed = await answer.json();
-        if (closed.elsewhere) total.elsewhere += 1;
-        total.regular += closed.regular ?? 0;
-        total.hibernatable += closed.hibernatable ?? 0;
-        total.failed += closed.failed ?? 0;
+        for (const [name, count] of Object.entries(await answer.json())) total[name] += count;
       } catch {
         // The cell broke, moved or has no fetch handler; its sockets end with it.
         total.failed += 1;

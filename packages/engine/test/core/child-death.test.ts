@@ -22,15 +22,23 @@ describe("classifyDeath", () => {
   it("shows the text of a Worker that did not load, without workerd's stacks", () => {
     const lines = [
       "info: something before",
+      "service app: The compatibility flag nodejs_compat became the default as of 2026-08-04 so …",
       threw,
       "  at index.js:3:7",
       "stack: /bin/workerd@690d450",
+      "workerd/server/server/worker.rs:468: warning: A DurableObjectNamespace in the config …",
       'Socket "public" refers to service "app" with a named entrypoint, but "app" has no such named entrypoint.',
     ];
-    const { kind, detail } = classifyDeath(1, lines);
-    expect(kind).toBe("load");
-    expect(detail.split("\n").slice(0, 2)).toEqual(["Uncaught Error: no database", "  at index.js:3:7"]);
-    expect(detail).not.toContain("stack:");
+    const detail = "Uncaught Error: no database\n  at index.js:3:7";
+    expect(classifyDeath(1, lines)).toEqual({ kind: "load", detail });
+  });
+
+  it("does not take advice for a failure", () => {
+    const lines = [
+      "service app: The compatibility flag x became the default as of 2026-08-04 so …",
+      "bind(): in use",
+    ];
+    expect(classifyDeath(1, lines)).toEqual({ kind: "died", detail: "bind(): in use" });
   });
 
   it("calls a crash in operation a death, also when the Worker once printed something like a load failure", () => {

@@ -79,7 +79,7 @@ async function makeNode(
     void log.push({ level, message, fields });
   let engine: NodeEngine | undefined;
   const listener = await serveCluster(() => engine?.clusterPort);
-  const advertise = options.advertise ?? `127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  const advertise = options.advertise ?? `127.0.0.1:${(listener.server.address() as AddressInfo).port}`;
   engine = createWorkerdEngine({
     deploymentPollMs: 100,
     ...options,
@@ -95,17 +95,22 @@ async function makeNode(
     log,
     [Symbol.asyncDispose]: async () => {
       await made.stop();
-      listener.closeAllConnections();
-      await new Promise((resolve) => listener.close(resolve));
+      const closed = new Promise((resolve) => listener.server.close(resolve));
+      listener.server.closeAllConnections();
+      // Connections that were handed over by CONNECT are not the server's any more.
+      for (const socket of listener.sockets) socket.destroy();
+      await closed;
     },
   };
 }
 
 /** What celld's internal listener does with a peer's CONNECT. */
-async function serveCluster(port: () => number | undefined): Promise<Server> {
+async function serveCluster(
+  port: () => number | undefined,
+): Promise<{ server: Server; sockets: ReadonlySet<Socket> }> {
   const sockets = new Set<Socket>();
-  const listener = createServer();
-  listener.on("connect", (request, socket: Socket, head: Buffer) => {
+  const server = createServer();
+  server.on("connect", (request, socket: Socket, head: Buffer) => {
     const target = port();
     if (target === undefined) return void socket.destroy();
     const upstream = connect(target, "127.0.0.1", () => {
@@ -117,21 +122,16 @@ async function serveCluster(port: () => number | undefined): Promise<Server> {
       upstream.write(head);
       socket.pipe(upstream).pipe(socket);
     });
-    for (const [one, other] of [
-      [socket, upstream],
-      [upstream, socket],
-    ] as const) {
-      sockets.add(one);
-      one.on("error", () => other.destroy());
-      one.on("close", () => {
-        sockets.delete(one);
-        other.destroy();
-      });
+    for (const stream of [socket, upstream]) {
+      sockets.add(stream);
+      stream.on("close", () => sockets.delete(stream));
     }
+    // What one side sent before it ended is still delivered; an end in the middle ends both.
+    socket.on("error", () => upstream.destroy());
+    upstream.on("error", () => socket.destroy());
+    socket.on("close", () => upstream.destroy());
+    upstream.on("close", () => socket.end());
   });
-  listener.on("close", () => {
-    for (const socket of sockets) socket.destroy();
-  });
-  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-  return listener;
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, sockets };
 }
