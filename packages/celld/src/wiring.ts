@@ -3,7 +3,13 @@ import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openBucket } from "@cellkit/bucket";
-import { createHttpServer, type DaemonContext, type RunningDaemon, StopSequence } from "@cellkit/daemon";
+import {
+  createHttpServer,
+  type DaemonContext,
+  type Metrics,
+  type RunningDaemon,
+  StopSequence,
+} from "@cellkit/daemon";
 import { createWorkerdEngine, type NodeEngine } from "@cellkit/engine";
 import { createSpliceServer, type SpliceServer } from "@cellkit/splice";
 import { carryClusterConnection } from "./cluster-connect.ts";
@@ -38,13 +44,18 @@ export async function startNode(
     clientHeader: { name: cfBlobHeader, value: ({ address }) => ({ clientIp: address }) },
   });
   defer("the public listener", () => publicServer.close());
-  const metrics = createNodeMetrics({
-    node: config.node,
-    version,
-    publicServer,
-    engine: () => engine,
-    ignoredVariables: ignoredVariables(process.env),
-  });
+  let metrics: Metrics | undefined;
+  /** Made for the first scrape: a start has better things to do. */
+  const nodeMetrics = (): Metrics => {
+    metrics ??= createNodeMetrics({
+      node: config.node,
+      version,
+      publicServer,
+      engine: () => engine,
+      ignoredVariables: ignoredVariables(process.env),
+    });
+    return metrics;
+  };
   const internalServer = createHttpServer({
     routes: [
       {
@@ -70,8 +81,8 @@ export async function startNode(
         path: "/metrics",
         handle: async () => ({
           status: 200,
-          headers: { "content-type": metrics.contentType },
-          body: await metrics.text(),
+          headers: { "content-type": nodeMetrics().contentType },
+          body: await nodeMetrics().text(),
         }),
       },
     ],

@@ -6,7 +6,7 @@
 // not got as far as reading its flags, is killed all the same.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import type { Duplex } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import { DaemonProcessError } from "./errors.ts";
 
 /** How a daemon's process ended: an exit code, or the signal that ended it. */
@@ -73,7 +73,7 @@ export class DaemonProcess {
       child.once("close", (code, signal) => end({ code, signal }));
     });
     for (const stream of ["stdout", "stderr"] as const) {
-      createInterface({ input: child[stream] }).on("line", (line) => {
+      createInterface({ input: child[stream] as Readable }).on("line", (line) => {
         this.#lastLines.push(line);
         if (this.#lastLines.length > keptLineCount) this.#lastLines.shift();
         options.onLine?.(line, stream);

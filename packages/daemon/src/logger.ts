@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import {
   type DestinationStream,
   destination,
@@ -6,7 +7,6 @@ import {
   pino,
   stdTimeFunctions,
 } from "pino";
-import { prettyFactory } from "pino-pretty";
 import { z } from "zod";
 
 export type { Logger } from "pino";
@@ -76,6 +76,8 @@ export function createLogger(options: CreateLoggerOptions): Logger {
   };
   if (format === "json" || (format === "auto" && !isTty)) return pino(pinoOptions, stream);
   const colorize = isTty && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
+  // Loaded only here: a daemon without a terminal starts sooner without it.
+  const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
   const forPeople = prettyFactory({ colorize, translateTime: "SYS:HH:MM:ss.l" });
   return pino(pinoOptions, { write: (line) => void stream.write(forPeople(line)) });
 }

@@ -1,6 +1,6 @@
 /** What both ways of making modules share: a run of esbuild, its messages and its result. */
 import { join, resolve } from "node:path";
-import { type BuildOptions, build, type Message, type Metafile, type OutputFile } from "esbuild";
+import type { BuildOptions, Message, Metafile, OutputFile } from "esbuild";
 import type { Module } from "./core/modules.ts";
 import { BundleError } from "./errors.ts";
 import type { Project } from "./project.ts";
@@ -37,6 +37,8 @@ function line({ location, text }: Message): string {
 /** Runs esbuild on the project's main file, in memory, into one ES module. */
 export async function runEsbuild(project: Project, options: BuildOptions): Promise<EsbuildRun> {
   const { config, directory } = project;
+  // Loaded only here: a node reads deployments and never makes one.
+  const { build } = await import("esbuild");
   let metafile: Metafile | undefined;
   let files: OutputFile[] | undefined;
   let warnings: Message[];
