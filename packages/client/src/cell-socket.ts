@@ -266,9 +266,8 @@ export class CellSocket extends CellSocketTarget implements AsyncIterable<string
     this.#state = "closed";
     this.#error = event.error;
     this.#signal?.removeEventListener("abort", this.#aborted);
-    const reason = event.error ?? closedError();
-    this.#outbox.end(reason);
-    this.#opened.rejectAll(reason);
+    this.#outbox.end(event.error ?? closedError());
+    this.#opened.rejectAll(event.error ?? closedError());
     this.#readers.finish(event.error === undefined ? "clean" : { error: event.error });
     if (event.error !== undefined) this.dispatchEvent(new CellErrorEvent(event.error));
     this.dispatchEvent(event);
