@@ -1,6 +1,7 @@
 /** What a socket does when its connection is lost or its node leaves: spec rows W10 to W17, W25, W40, W41, W47. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
+import type { CellSocket } from "../src/cell-socket.ts";
 import type { CellReconnectingEvent } from "../src/cell-socket-events.ts";
 import type { CellSocketOptions } from "../src/cell-socket-options.ts";
 import { SocketFatalError } from "../src/errors.ts";
@@ -183,8 +184,14 @@ describe("a connection that breaks", () => {
     const count = inject("size") === "long" ? 2_000 : 200;
     const [a, b] = [await startNode(), await startNode()];
     const fleet = fleetOf([a.url, b.url], { internals: { random: Math.random } });
-    const sockets = Array.from({ length: count }, () => socketTo(fleet, { ...WORKED, keepalive: false }));
-    await Promise.all(sockets.map((socket) => socket.opened()));
+    const sockets: CellSocket[] = [];
+    // In portions, since thousands of connects in one tick overflow the listener's backlog.
+    while (sockets.length < count) {
+      const options = { ...WORKED, keepalive: false, handshakeTimeoutMs: 60_000 } as const;
+      const portion = Array.from({ length: 100 }, () => socketTo(fleet, options));
+      await Promise.all(portion.map((socket) => socket.opened()));
+      sockets.push(...portion);
+    }
     expect(a.sockets).toHaveLength(count);
     const buckets = new Map<number, number>();
     for (const socket of sockets) {
@@ -196,7 +203,7 @@ describe("a connection that breaks", () => {
     await a.kill();
     await until("everybody at B", () => b.sockets.length === count, 60_000);
     // What was planned: when a dial that is due really goes out depends on this machine.
-    expect(Math.max(...buckets.values()) / count).toBeLessThan(0.2);
+    expect(Math.max(...buckets.values()) / count).toBeLessThan(inject("size") === "long" ? 0.15 : 0.2);
     expect(Math.max(...b.timesMs) - Math.min(...b.timesMs)).toBeGreaterThan(500);
     expect(b.requests).toHaveLength(count);
   }, 120_000);
