@@ -69,7 +69,8 @@ async function settle(
   for (let count = 1; !either.aborted; count += 1) {
     const outcome = await decide(plan, either);
     if (outcome.kind !== "undecided") return outcome;
-    if (!isTransient(outcome.cause) && !either.aborted) throw outcome.cause;
+    if (either.aborted) break;
+    if (!isTransient(outcome.cause)) throw outcome.cause;
     latest = outcome.cause;
     await sleep(pauseMs(count), undefined, { signal: either }).catch(() => {});
   }

@@ -108,6 +108,7 @@ export class FileBucket implements Bucket {
 
   async *#list(prefix: string, options: ListOptions): AsyncGenerator<ListedObject | ListedPrefix> {
     const { delimiter = "", startAfter, signal } = options;
+    signal?.throwIfAborted();
     const store = await this.#open();
     const query = {
       prefix: toBytes(prefix),

@@ -1,5 +1,4 @@
 /** A bucket in an S3 store, through the AWS SDK. Reads may be repeated by the SDK; every write is one request. */
-import type { S3Client } from "@aws-sdk/client-s3";
 import type {
   Bucket,
   CallOptions,
@@ -21,17 +20,8 @@ import {
 } from "../errors.ts";
 import type { ResolvedOptions } from "../options.ts";
 import { type Attempt, writeConditionally } from "./conditional-write.ts";
+import { createS3Clients, type S3Clients } from "./s3-clients.ts";
 import { type S3Failure, s3Failure } from "./s3-failure.ts";
-
-type Sdk = typeof import("@aws-sdk/client-s3");
-
-interface Clients {
-  sdk: Sdk;
-  reader: S3Client;
-  writer: S3Client;
-}
-
-const SOCKET_LIMIT_COUNT = 128;
 
 /** @see openBucket */
 export class S3Bucket implements Bucket {
@@ -39,7 +29,7 @@ export class S3Bucket implements Bucket {
   readonly #bucket: string;
   readonly #prefix: string;
   readonly #options: ResolvedOptions;
-  #clients: Promise<Clients> | undefined;
+  #clients: Promise<S3Clients> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(url: string, location: { bucket: string; prefix: string }, options: ResolvedOptions) {
@@ -243,30 +233,9 @@ export class S3Bucket implements Bucket {
     }
   }
 
-  /** The SDK takes a fifth of a second to load: only who opens an s3:// bucket and uses it pays for it. */
-  #open(): Promise<Clients> {
+  #open(): Promise<S3Clients> {
     if (this.#closed !== undefined) return Promise.reject(new BucketClosedError(this.url));
-    this.#clients ??= import("@aws-sdk/client-s3").then((sdk) => {
-      const { endpoint, region, credentials, timeoutMs, readAttemptCount } = this.#options;
-      const make = (maxAttempts: number) =>
-        new sdk.S3Client({
-          region,
-          maxAttempts,
-          ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
-          ...(credentials === undefined ? {} : { credentials }),
-          // The payload's SHA-256 is signed anyway; many S3-like stores refuse further checksums.
-          requestChecksumCalculation: "WHEN_REQUIRED",
-          responseChecksumValidation: "WHEN_REQUIRED",
-          requestHandler: {
-            connectionTimeout: Math.min(timeoutMs, 5_000),
-            requestTimeout: timeoutMs,
-            throwOnRequestTimeout: true,
-            httpAgent: { keepAlive: true, maxSockets: SOCKET_LIMIT_COUNT },
-            httpsAgent: { keepAlive: true, maxSockets: SOCKET_LIMIT_COUNT },
-          },
-        });
-      return { sdk, reader: make(readAttemptCount), writer: make(1) };
-    });
+    this.#clients ??= createS3Clients(this.#options);
     return this.#clients;
   }
 

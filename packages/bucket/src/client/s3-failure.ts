@@ -35,9 +35,8 @@ export function s3Failure(bucket: string, error: unknown): S3Failure {
   if (status === 304) return { kind: "not-modified" };
   if (status === 416) return { kind: "range" };
   if (status === 412) return { kind: "condition" };
-  if (status === 404) {
-    return name === "NoSuchBucket" ? failed(new NoBucketError(bucket, options)) : { kind: "condition" };
-  }
+  if (name === "NoSuchKey") return { kind: "condition" };
+  if (name === "NoSuchBucket") return failed(new NoBucketError(bucket, options));
   if (status === 401 || status === 403 || DENIED_CODES.has(name)) {
     return failed(new BucketAccessDeniedError(bucket, name || `status ${status}`, options));
   }

@@ -25,7 +25,7 @@ const HASHERS: Readonly<Record<string, () => Hasher | Promise<Hasher>>> = {
 
 /** Whether a header carries a checksum of the body. */
 export function isChecksumHeader(name: string): boolean {
-  return name in HASHERS;
+  return Object.hasOwn(HASHERS, name);
 }
 
 /** One checksum that the body must have. */
@@ -40,7 +40,7 @@ export class Checksum {
 
   /** @throws RequestRefusal NotImplemented for an algorithm that is not known */
   static async create(name: string): Promise<Checksum> {
-    const make = HASHERS[name];
+    const make = isChecksumHeader(name) ? HASHERS[name] : undefined;
     if (make === undefined)
       throw new RequestRefusal(501, "NotImplemented", `This server does not know ${name}.`);
     return new Checksum(name, await make());

@@ -39,24 +39,31 @@ async function load(file: string): Promise<LoadedCredentials | undefined> {
     throw new CredentialsFileError(file, `cannot be read (${errnoOf(error) ?? "?"})`, { cause: error });
   }
   try {
-    const { mode, size } = await handle.stat();
-    if ((mode & 0o077) !== 0) {
-      throw new CredentialsFileError(
-        file,
-        `may be read by others (mode ${(mode & 0o777).toString(8)}; set it to 600)`,
-      );
-    }
-    if (size > FILE_LIMIT_BYTES)
-      throw new CredentialsFileError(file, `is larger than ${FILE_LIMIT_BYTES} bytes`);
-    const text = await handle.readFile("utf8");
-    const parsed = schema.safeParse(parseJson(text));
-    if (!parsed.success) {
-      throw new CredentialsFileError(file, "is not JSON with accessKeyId and secretAccessKey");
-    }
-    return { ...parsed.data, created: false };
+    return { ...(await readPair(file, handle)), created: false };
+  } catch (error) {
+    if (error instanceof CredentialsFileError) throw error;
+    throw new CredentialsFileError(file, `cannot be read (${errnoOf(error) ?? "?"})`, { cause: error });
   } finally {
     await handle.close();
   }
+}
+
+async function readPair(file: string, handle: FileHandle): Promise<z.infer<typeof schema>> {
+  const { mode, size } = await handle.stat();
+  if ((mode & 0o077) !== 0) {
+    throw new CredentialsFileError(
+      file,
+      `may be read by others (mode ${(mode & 0o777).toString(8)}; set it to 600)`,
+    );
+  }
+  if (size > FILE_LIMIT_BYTES)
+    throw new CredentialsFileError(file, `is larger than ${FILE_LIMIT_BYTES} bytes`);
+  const text = await handle.readFile("utf8");
+  const parsed = schema.safeParse(parseJson(text));
+  if (!parsed.success) {
+    throw new CredentialsFileError(file, "is not JSON with accessKeyId and secretAccessKey");
+  }
+  return parsed.data;
 }
 
 /** Answers undefined when another process made the file first. */
