@@ -117,9 +117,11 @@ export class Traffic {
         ...(call.body === undefined ? {} : { body: call.body }),
       });
       const text = await answer.body.text();
-      const retries = attemptsOf(answer).length - 1;
+      const attempts = attemptsOf(answer);
+      const retries = attempts.length - 1;
+      const problem = `${answer.statusCode} ${text.slice(0, 300)}`;
       if (answer.statusCode < 300) record("ok", retries);
-      else record("failed", retries, `${answer.statusCode} ${text.slice(0, 300)}`);
+      else record(attempts.at(-1)?.class === "ambiguous" ? "ambiguous" : "failed", retries, problem);
     } catch (error) {
       const retries = error instanceof Error ? Math.max(0, attemptsOf(error).length - 1) : 0;
       record(error instanceof AmbiguousRequestError ? "ambiguous" : "failed", retries, String(error));

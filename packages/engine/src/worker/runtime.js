@@ -53,7 +53,7 @@ export function publicEntrypoint(application) {
         const text = `Worker failed: ${error instanceof Error ? error.message : String(error)}`;
         return new Response(text.slice(0, 4096), {
           status: 500,
-          headers: { "content-type": "text/plain;charset=UTF-8" },
+          headers: { "content-type": "text/plain;charset=UTF-8", ...outcomeOf(error) },
         });
       } finally {
         counters.inFlight -= 1;
@@ -62,6 +62,11 @@ export function publicEntrypoint(application) {
       }
     }
   };
+}
+
+/** A cell's owner was lost while the application waited for it (the runtime marks such errors): the call may have run. */
+function outcomeOf(error) {
+  return error instanceof Error && error.retryable === true ? { "cellkit-outcome": "unknown" } : {};
 }
 
 /** workerd itself makes an instance of an entrypoint class for each request, and no instance of another class at all. */
@@ -129,8 +134,11 @@ function reservedNames(headers, answer) {
 // --- cells -------------------------------------------------------------------------------------------------------------
 
 export function cellClass(exportName, Base) {
-  // A missing class is for workerd to complain about.
-  if (typeof Base !== "function") return Base;
+  if (typeof Base !== "function") {
+    throw new TypeError(
+      `the class ${exportName} has a namespace, but the Worker exports no class of that name`,
+    );
+  }
   for (const handler of handlers) watchHandler(Base.prototype, handler);
   // Not a class: that would have to call super() and so make an object of a class that the application does not know.
   function Cell(...args) {
