@@ -18,6 +18,8 @@ const recordSchema = z.object({
   child: identitySchema,
   /** The advertised address of that workerd. */
   advertise: z.string(),
+  /** The directory of its unix sockets. */
+  sockets: z.string(),
   /** The key of its lease record, once known. */
   leaseKey: z.string().optional(),
 });
@@ -25,12 +27,22 @@ const recordSchema = z.object({
 /** The record of a running or former workerd of this data directory. */
 export type ChildRecord = z.infer<typeof recordSchema>;
 
-/** The paths in a data directory. */
+/** A file for workerd. */
+export interface ConfigFile {
+  readonly name: string;
+  readonly content: string | Uint8Array;
+}
+
+/** The paths in a data directory, and what is kept there. */
 export interface DataDirectory {
   /** workerd's own storage. */
   readonly cells: string;
-  /** Config, modules and credentials for workerd; made anew for each start. */
+  /** Config, modules and credentials for workerd. */
   readonly config: string;
+  /** Replaces everything in `config` by these files (0600). */
+  writeConfig(files: readonly ConfigFile[]): Promise<void>;
+  /** Removes everything in `config`: it holds keys and secrets. */
+  deleteConfig(): Promise<void>;
   readRecord(): Promise<ChildRecord | undefined>;
   writeRecord(record: ChildRecord): Promise<void>;
   deleteRecord(): Promise<void>;
@@ -46,11 +58,18 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   const cells = join(path, "cells");
   const config = join(path, "workerd");
   await attempt(path, async () => {
-    for (const directory of [path, cells, config]) await mkdir(directory, { recursive: true, mode: 0o700 });
+    for (const directory of [path, cells]) await mkdir(directory, { recursive: true, mode: 0o700 });
   });
   return {
     cells,
     config,
+    writeConfig: (files) =>
+      attempt(path, async () => {
+        await rm(config, { recursive: true, force: true });
+        await mkdir(config, { mode: 0o700 });
+        for (const { name, content } of files) await writeFile(join(config, name), content, { mode: 0o600 });
+      }),
+    deleteConfig: () => attempt(path, () => rm(config, { recursive: true, force: true })),
     readRecord: async () => {
       const text = await readFile(recordFile, "utf8").catch(() => undefined);
       if (text === undefined) return undefined;
@@ -68,7 +87,7 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
 }
 
 /** Does something with the files of a data directory; what fails there (a full disk, for example) is the directory's fault. */
-export async function attempt<T>(path: string, action: () => Promise<T>): Promise<T> {
+async function attempt<T>(path: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (cause) {

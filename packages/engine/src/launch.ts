@@ -1,14 +1,14 @@
 // Starts one workerd on one deployment and waits until it serves. What comes after (watching, restarting, draining) is the
 // engine's.
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { childEnvironment, writeConfig } from "./child-files.ts";
 import { type ChildExit, startChild, type WorkerdChild } from "./child-process.ts";
 import { clusterReady, readEntryState } from "./control-client.ts";
 import { classifyDeath } from "./core/child-death.ts";
 import type { WorkerPlan } from "./core/worker-plan.ts";
-import { renderWorkerdConfig } from "./core/workerd-config.ts";
-import { attempt, type DataDirectory } from "./data-directory.ts";
+import type { DataDirectory } from "./data-directory.ts";
 import type { ResolvedOptions } from "./engine-options.ts";
 import { DataDirectoryError, WorkerdStartError, WorkerLoadError } from "./errors.ts";
 import { findLease, listLeases } from "./lease.ts";
@@ -49,7 +49,7 @@ const answerTimeoutMs = 1000;
  *
  * @throws DataDirectoryError, WorkerdStartError, errors of the bucket
  */
-export async function launch(input: LaunchInput): Promise<Launched> {
+export async function launch(input: LaunchInput, signal: AbortSignal): Promise<Launched> {
   const { options, directory } = input;
   const sockets = await mkdtemp(join(tmpdir(), "cellkit-"));
   const publicSocket = join(sockets, "public");
@@ -60,22 +60,24 @@ export async function launch(input: LaunchInput): Promise<Launched> {
       `the temporary directory ${tmpdir()} is too long for a unix socket: set TMPDIR to a short path`,
     );
   }
-  const configFile = await attempt(options.directory, () =>
-    writeConfig(input, { publicSocket, controlSocket }),
-  ).catch(async (error: unknown) => {
-    await rm(sockets, { recursive: true, force: true });
+  const removeSockets = (): Promise<void> => rm(sockets, { recursive: true, force: true });
+  const { child, before } = await (async () => {
+    const configFile = await writeConfig(input, { publicSocket, controlSocket });
+    const before = await listLeases(options.bucket, signal);
+    const child = await startChild({
+      binary: input.binary,
+      configFile,
+      directory: directory.config,
+      environment: childEnvironment(options),
+      onLine: (stream, line) => options.log[stream === "stderr" ? "warn" : "info"]({ stream }, line),
+    });
+    return { child, before };
+  })().catch(async (error: unknown) => {
+    await removeSockets();
     throw error;
   });
-  const before = await listLeases(options.bucket);
-  const child = await startChild({
-    binary: input.binary,
-    configFile,
-    directory: directory.config,
-    environment: childEnvironment(options),
-    onLine: (stream, line) => options.log[stream === "stderr" ? "warn" : "info"]({ stream }, line),
-  });
   const exited = child.exited.then(async (exit) => {
-    await rm(sockets, { recursive: true, force: true });
+    await removeSockets();
     return exit;
   });
   let leaseKey: string | undefined;
@@ -83,7 +85,7 @@ export async function launch(input: LaunchInput): Promise<Launched> {
     leaseKey ??= await findLease(options.bucket, options.advertise, before);
     return leaseKey;
   };
-  await record(input, child.pid, undefined);
+  await record(input, { pid: child.pid, sockets, leaseKey });
   const started = (async () => {
     const died = child.exited.then((exit) => {
       throw startFailure(input.plan, exit);
@@ -91,7 +93,8 @@ export async function launch(input: LaunchInput): Promise<Launched> {
     // Handled by the race below; this keeps a later end of the process from being an unhandled rejection.
     died.catch(() => undefined);
     const port = await Promise.race([died, waitUntilServing(child, controlSocket, options.startTimeoutMs)]);
-    await record(input, child.pid, await Promise.race([died, findOwnLease()]));
+    await Promise.race([died, findOwnLease()]);
+    await record(input, { pid: child.pid, sockets, leaseKey });
     return port;
   })();
   started.catch(() => undefined);
@@ -133,60 +136,11 @@ function startFailure(plan: WorkerPlan, exit: ChildExit): Error {
 
 async function record(
   { options, directory }: LaunchInput,
-  pid: number,
-  leaseKey: string | undefined,
+  { pid, sockets, leaseKey }: { pid: number; sockets: string; leaseKey: string | undefined },
 ): Promise<void> {
   const [owner, child] = [await identifyProcess(process.pid), await identifyProcess(pid)];
   // Without /proc nothing can be proven at the next start, so nothing is recorded.
   if (owner === undefined || child === undefined) return;
-  const { advertise } = options;
-  await directory.writeRecord({ owner, child, advertise, ...(leaseKey === undefined ? {} : { leaseKey }) });
-}
-
-async function writeConfig(
-  { options, directory, plan, runtime, clusterKey, secrets }: LaunchInput,
-  sockets: { publicSocket: string; controlSocket: string },
-): Promise<string> {
-  await rm(directory.config, { recursive: true, force: true });
-  await mkdir(directory.config, { mode: 0o700 });
-  const write = (name: string, content: string | Uint8Array): Promise<void> =>
-    writeFile(join(directory.config, name), content, { mode: 0o600 });
-  const bucketOptions = [`aws_region=${options.region}`];
-  if (options.endpoint !== undefined) bucketOptions.push(`aws_endpoint=${options.endpoint}`);
-  if (options.credentials !== undefined) {
-    const { accessKeyId, secretAccessKey, sessionToken } = options.credentials;
-    const lines = [`AWS_ACCESS_KEY_ID=${accessKeyId}`, `AWS_SECRET_ACCESS_KEY=${secretAccessKey}`];
-    if (sessionToken !== undefined) lines.push(`AWS_SESSION_TOKEN=${sessionToken}`);
-    await write("credentials", `${lines.join("\n")}\n`);
-    bucketOptions.push(`aws_credentials_file=${join(directory.config, "credentials")}`);
-  }
-  const rendered = renderWorkerdConfig(
-    plan,
-    {
-      ...sockets,
-      cfBlobHeader: options.cfBlobHeader,
-      storageDirectory: directory.cells,
-      bucketUrl: options.bucketUrl,
-      bucketOptions: options.bucketUrl.startsWith("gs://") ? [] : bucketOptions,
-      advertise: options.advertise,
-      clusterKey,
-      stopTimeoutMs: options.stopTimeoutMs,
-      unsafeTimeDivisor: options.unsafeTimeDivisor,
-      secrets,
-    },
-    runtime,
-  );
-  for (const { name, bytes } of rendered.files) await write(name, bytes);
-  await write("config.capnp", rendered.config);
-  return join(directory.config, "config.capnp");
-}
-
-/** Only what workerd itself reads; nothing of celld's own configuration. */
-function childEnvironment({ endpoint }: ResolvedOptions): NodeJS.ProcessEnv {
-  const passed =
-    /^(PATH|HOME|TMPDIR|TZ|LANG|LC_.*|SSL_CERT_.*|AWS_.*|GOOGLE_.*|GCE_.*|KUBERNETES_SERVICE_HOST|STORAGE_EMULATOR_HOST)$/;
-  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => passed.test(name)));
-  // workerd refuses an endpoint without TLS otherwise; whoever configured http:// has decided that.
-  if (endpoint?.startsWith("http://") === true) environment["AWS_ALLOW_HTTP"] = "true";
-  return environment;
+  const known = leaseKey === undefined ? {} : { leaseKey };
+  await directory.writeRecord({ owner, child, advertise: options.advertise, sockets, ...known });
 }

@@ -1,5 +1,6 @@
 // What a start does about the node that used this data directory before: ends its workerd when that outlived it, and ends
 // its lease when its death is proven.
+import { rm } from "node:fs/promises";
 import type { Bucket } from "@cellkit/bucket";
 import type { DataDirectory } from "./data-directory.ts";
 import type { EngineLog } from "./engine-options.ts";
@@ -41,6 +42,7 @@ export async function endPredecessor(
       log.info({ lease: record.leaseKey, end }, "ended the lease of the former workerd of this directory");
     }
   }
+  await rm(record.sockets, { recursive: true, force: true });
   await directory.deleteRecord();
 }
 

@@ -2,6 +2,7 @@
 //  - a lease is ended only after its process was reaped (or is proven dead), always by a conditional write
 //  - a fence and a stop are terminal; any other death is followed by another start, after a back-off
 //  - a deployment is adopted when a node starts; later ones wait for the next start, unless none has loaded yet
+import { BucketError } from "@cellkit/bucket";
 import { type Deployment, readCurrent, readDeployment } from "@cellkit/deployment";
 import type { ChildExit } from "./child-process.ts";
 import { closeCellSockets, type EntryState, readEntryState } from "./control-client.ts";
@@ -10,9 +11,10 @@ import { classifyDeath } from "./core/child-death.ts";
 import { planWorker } from "./core/worker-plan.ts";
 import { type DataDirectory, openDataDirectory } from "./data-directory.ts";
 import { type ResolvedOptions, resolveOptions, type WorkerdEngineOptions } from "./engine-options.ts";
-import { EngineStateError, WorkerLoadError } from "./errors.ts";
+import { EngineStateError } from "./errors.ts";
+import { handOver } from "./hand-over.ts";
 import { type Launched, type LaunchInput, launch } from "./launch.ts";
-import { expireLease, readLease } from "./lease.ts";
+import { expireLease } from "./lease.ts";
 import type {
   ClosedCells,
   DeploymentName,
@@ -26,17 +28,13 @@ import { endPredecessor } from "./predecessor.ts";
 import { residentBytes } from "./process-identity.ts";
 import { readSecrets } from "./secrets-file.ts";
 import { claimStorage, clusterKey } from "./storage-records.ts";
+import { answerTimeoutMs, staleAnswerMs, watchChild } from "./watch-child.ts";
 import { readWorkerRuntime } from "./worker-runtime.ts";
 import { findWorkerd } from "./workerd-binary.ts";
 
 const closeCode = 1012;
 const closeReason = "node draining";
-const watchMs = 1000;
-const answerTimeoutMs = 1000;
 const closeTimeoutMs = 5000;
-const leasePollMs = 25;
-/** After the lease is gone, calls of peers that waited here are still being sent back to be sent on. */
-const lastWordsMs = 1000;
 /** A lease lapses by itself after 20 s; beyond that there is nothing left to end. */
 const leaseEndTimeoutMs = 20_000;
 /** A process that served for so long starts the count of crashes anew. */
@@ -54,14 +52,15 @@ class WorkerdEngine implements NodeEngine {
   readonly #ending = new AbortController();
   #state: EngineState = "stopped";
   #started = false;
-  #directory: DataDirectory | undefined;
   #launched: Launched | undefined;
-  #serving: { launched: Launched; clusterPort: number; sinceMs: number } | undefined;
+  #serving: { launched: Launched; clusterPort: number } | undefined;
   #deployment: DeploymentName | undefined;
+  #directory: DataDirectory | undefined;
+  #leaseEnded = true;
   #lastAnswerMs = 0;
   #restartCount = 0;
   #membership: string | undefined;
-  #background: Promise<unknown>[] = [];
+  readonly #background = new Set<Promise<unknown>>();
 
   constructor(options: ResolvedOptions) {
     this.#options = options;
@@ -94,7 +93,7 @@ class WorkerdEngine implements NodeEngine {
       const deployment = await readDeployment(this.#options.bucket, undefined, { signal });
       if (deployment === undefined) {
         this.#state = "ready";
-        this.#run(this.#awaitDeployment(parts, undefined));
+        this.#run(this.#awaitDeployment(parts));
         return;
       }
       await this.#adopt(parts, deployment, signal);
@@ -107,9 +106,7 @@ class WorkerdEngine implements NodeEngine {
   healthy(): boolean {
     if (this.#state !== "ready") return false;
     if (this.#deployment === undefined) return true;
-    return (
-      this.#serving !== undefined && performance.now() - this.#lastAnswerMs < watchMs + 2 * answerTimeoutMs
-    );
+    return this.#serving !== undefined && performance.now() - this.#lastAnswerMs < staleAnswerMs;
   }
 
   closeCells(): Promise<ClosedCells> {
@@ -126,7 +123,9 @@ class WorkerdEngine implements NodeEngine {
       await this.#closeCells(Math.min(closeTimeoutMs, deadlineMs / 4)).catch((error: unknown) => {
         this.#options.log.warn({ error }, "the sockets of cells here could not be closed from inside");
       });
-      clean = await this.#handOver(launched, Math.max(0, Math.round(endMs - performance.now())), idle);
+      const leftMs = Math.max(0, Math.round(endMs - performance.now()));
+      clean = await handOver(launched, { bucket: this.#options.bucket, deadlineMs: leftMs, idle });
+      if (!clean) this.#options.log.error({ deadlineMs }, "the cells could not be handed over in time");
     }
     await this.stop();
     return { clean };
@@ -135,11 +134,12 @@ class WorkerdEngine implements NodeEngine {
   async stop(): Promise<void> {
     if (this.#state !== "fenced") this.#state = "stopped";
     this.#ending.abort(new EngineStateError("the engine was stopped"));
-    const launched = this.#launched;
-    launched?.child.kill("SIGKILL");
-    await launched?.exited;
-    await Promise.all(this.#background);
-    await this.#directory?.deleteRecord();
+    this.#launched?.child.kill("SIGKILL");
+    // What is under way may start something that has to end, too.
+    while (this.#background.size > 0) await Promise.all(this.#background);
+    // The record of a lease that could not be ended stays: the next start on this directory ends it.
+    if (this.#leaseEnded) await this.#directory?.deleteRecord();
+    await this.#directory?.deleteConfig();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -152,6 +152,13 @@ class WorkerdEngine implements NodeEngine {
       serving === undefined ? undefined : this.#ask(serving.launched).catch(() => undefined),
       this.#launched === undefined ? undefined : residentBytes(this.#launched.child.pid),
     ]);
+    const {
+      cells: occupied,
+      exact: exactCells,
+      opened: openedCells,
+      residents,
+      regularSockets,
+    } = entry ?? {};
     return {
       state: this.#state,
       deployment: this.#deployment,
@@ -159,11 +166,11 @@ class WorkerdEngine implements NodeEngine {
       membership: this.#membership,
       pid: this.#launched?.child.pid,
       rssBytes,
-      occupied: entry?.cells,
-      exactCells: entry?.exact,
-      residents: entry?.residents,
-      openedCells: entry?.opened,
-      regularSockets: entry?.regularSockets,
+      occupied,
+      exactCells,
+      residents,
+      openedCells,
+      regularSockets,
       requests: entry?.requests,
       requestsInFlight: entry?.inFlight,
       requestsFailed: entry?.failed,
@@ -200,25 +207,30 @@ class WorkerdEngine implements NodeEngine {
     };
   }
 
-  /** Polls until there is a deployment other than `failed`, and adopts it; goes on when it does not load either. */
-  async #awaitDeployment(parts: Parts, failed: string | undefined): Promise<void> {
+  /** Polls until there is a deployment, and adopts it; when it cannot be used, another one is waited for. */
+  async #awaitDeployment(parts: Parts): Promise<void> {
     const { signal } = this.#ending;
     const { bucket, log, deploymentPollMs } = this.#options;
-    let refused = failed;
+    let refused: string | undefined;
     while (!signal.aborted) {
       await pause(deploymentPollMs * (0.75 + Math.random() / 2), signal);
+      let version: string | undefined;
       try {
-        const pointer = await readCurrent(bucket, { signal });
-        if (pointer === undefined || pointer.version === refused) continue;
-        const deployment = await readDeployment(bucket, pointer, { signal });
+        version = (await readCurrent(bucket, { signal }))?.version;
+        if (version === undefined || version === refused) continue;
+        const deployment = await readDeployment(bucket, undefined, { signal });
         if (deployment === undefined) continue;
-        refused = deployment.version;
         await this.#adopt(parts, deployment, signal);
         return;
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof WorkerLoadError) this.#state = "failed";
-        log.error({ error }, "the deployment could not be started; waiting for another one");
+        // The bucket may answer the next time; anything else is the deployment's own fault, and told once.
+        const itsFault = !(error instanceof BucketError);
+        if (itsFault) {
+          this.#state = "failed";
+          refused = version;
+        }
+        log[itsFault ? "error" : "warn"]({ error, version }, "the deployment could not be started");
       }
     }
   }
@@ -227,19 +239,24 @@ class WorkerdEngine implements NodeEngine {
   async #adopt(parts: Parts, deployment: Deployment, signal: AbortSignal): Promise<void> {
     const input = { ...parts, plan: planWorker(deployment) };
     const launched = await this.#launch(input, signal);
+    const kill = (): void => launched.child.kill("SIGKILL");
+    signal.addEventListener("abort", kill);
     try {
       await this.#serve(input, launched);
     } catch (error) {
-      launched.child.kill("SIGKILL");
+      kill();
       await launched.exited;
+      signal.throwIfAborted();
       throw error;
+    } finally {
+      signal.removeEventListener("abort", kill);
     }
     this.#run(this.#keepServing(input, launched));
   }
 
   async #launch(input: LaunchInput, signal: AbortSignal): Promise<Launched> {
     signal.throwIfAborted();
-    const launched = await launch(input);
+    const launched = await launch(input, signal);
     this.#launched = launched;
     this.#run(launched.exited.then((exit) => this.#reaped(launched, exit)));
     // A stop that came while the process was being made did not see it.
@@ -250,8 +267,8 @@ class WorkerdEngine implements NodeEngine {
   async #serve({ plan }: LaunchInput, launched: Launched): Promise<void> {
     const clusterPort = await launched.started;
     this.#membership = await launched.leaseKey();
-    this.#lastAnswerMs = performance.now();
-    this.#serving = { launched, clusterPort, sinceMs: performance.now() };
+    this.#answered();
+    this.#serving = { launched, clusterPort };
     this.#deployment = { scriptName: plan.scriptName, version: plan.version };
     if (this.#state !== "draining" && this.#state !== "stopped") this.#state = "ready";
     this.#options.log.info({ pid: launched.child.pid, clusterPort, ...this.#deployment }, "workerd serves");
@@ -260,13 +277,13 @@ class WorkerdEngine implements NodeEngine {
 
   /** Watches the process, and starts it again for as long as nobody stops the engine. */
   async #keepServing(input: LaunchInput, first: Launched): Promise<void> {
-    const { log, events } = this.#options;
+    const { log, events, watchdogMs } = this.#options;
     const { signal } = this.#ending;
     let launched = first;
     let crashCount = 0;
     for (;;) {
       const servedSinceMs = performance.now();
-      const exit = await this.#watch(launched);
+      const exit = await watchChild(launched, { watchdogMs, log, answered: () => this.#answered() });
       if (signal.aborted || this.#state === "draining") return;
       const death = classifyDeath(exit.code, exit.errorLines);
       if (death.kind === "fenced") {
@@ -286,33 +303,16 @@ class WorkerdEngine implements NodeEngine {
         this.#restartCount += 1;
         await this.#serve(input, launched);
       } catch (error) {
+        // Alive but not serving is no better than dead.
+        launched.child.kill("SIGKILL");
         if (signal.aborted) return;
         log.error({ error }, "workerd could not be started again");
       }
     }
   }
 
-  /** Asks the entry module every second; kills a process that answers nothing for `watchdogMs`. */
-  async #watch(launched: Launched): Promise<ChildExit> {
-    let exit: ChildExit | undefined;
-    void launched.exited.then((value) => {
-      exit = value;
-    });
-    while (exit === undefined) {
-      await Promise.race([launched.exited, pause(watchMs)]);
-      if (exit !== undefined) break;
-      const answered = await this.#ask(launched).then(
-        () => true,
-        () => false,
-      );
-      if (answered) this.#lastAnswerMs = performance.now();
-      else if (performance.now() - this.#lastAnswerMs > this.#options.watchdogMs) {
-        this.#options.log.error({ pid: launched.child.pid }, "workerd does not answer: ending it");
-        launched.child.kill("SIGKILL");
-        await launched.exited;
-      }
-    }
-    return launched.exited;
+  #answered(): void {
+    this.#lastAnswerMs = performance.now();
   }
 
   #ask(launched: Launched): Promise<EntryState> {
@@ -321,53 +321,18 @@ class WorkerdEngine implements NodeEngine {
 
   /** The process is gone, whatever for: nothing may be sent to it, and nobody need wait for its lease. */
   async #reaped(launched: Launched, exit: ChildExit): Promise<void> {
+    const { bucket, log } = this.#options;
     if (this.#serving?.launched === launched) this.#serving = undefined;
     if (this.#launched === launched) this.#launched = undefined;
+    this.#leaseEnded = false;
     try {
       const key = await launched.leaseKey();
-      if (key === undefined) return;
-      const end = await expireLease(this.#options.bucket, key, AbortSignal.timeout(leaseEndTimeoutMs));
-      this.#options.log.info({ lease: key, end, code: exit.code, signal: exit.signal }, "workerd ended");
+      const patience = AbortSignal.timeout(leaseEndTimeoutMs);
+      const end = key === undefined ? "gone" : await expireLease(bucket, key, patience);
+      this.#leaseEnded = true;
+      log.info({ lease: key, end, code: exit.code, signal: exit.signal }, "workerd ended");
     } catch (error) {
-      this.#options.log.warn(
-        { error },
-        "the lease of the ended workerd could not be ended; it lapses by itself",
-      );
-    }
-  }
-
-  async #handOver(launched: Launched, deadlineMs: number, idle: () => boolean): Promise<boolean> {
-    const deadline = AbortSignal.timeout(Math.ceil(deadlineMs));
-    let reaped = false;
-    void launched.exited.then(() => {
-      reaped = true;
-    });
-    launched.child.kill("SIGTERM");
-    const key = await launched.leaseKey().catch(() => undefined);
-    while (!reaped && !deadline.aborted) {
-      const left = await this.#leftCluster(key, deadline);
-      if (left && idle()) {
-        await Promise.race([launched.exited, pause(lastWordsMs)]);
-        launched.child.kill("SIGKILL");
-        await launched.exited;
-        return true;
-      }
-      await Promise.race([launched.exited, pause(leasePollMs)]);
-    }
-    if (reaped) return (await launched.exited).code === 0;
-    this.#options.log.error({ deadlineMs }, "the drain ran out of time: ending workerd");
-    launched.child.kill("SIGKILL");
-    await launched.exited;
-    return false;
-  }
-
-  async #leftCluster(key: string | undefined, signal: AbortSignal): Promise<boolean> {
-    if (key === undefined) return false;
-    try {
-      return (await readLease(this.#options.bucket, key, signal)) === undefined;
-    } catch {
-      // A bucket that does not answer proves nothing; workerd's own time to stop bounds this.
-      return false;
+      log.warn({ error }, "the lease of the ended workerd could not be ended; it lapses by itself");
     }
   }
 
@@ -377,9 +342,7 @@ class WorkerdEngine implements NodeEngine {
       if (!this.#ending.signal.aborted)
         this.#options.log.error({ error }, "the engine failed in the background");
     });
-    this.#background.push(settled);
-    void settled.then(() => {
-      this.#background = this.#background.filter((other) => other !== settled);
-    });
+    this.#background.add(settled);
+    void settled.then(() => this.#background.delete(settled));
   }
 }
