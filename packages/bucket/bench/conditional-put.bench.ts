@@ -39,7 +39,7 @@ async function writeConditionally(store: ObjectStore, name: string): Promise<voi
   await store.precheck(key, condition);
   const staged = store.stage();
   await staged.write(BODY);
-  await staged.finish({ "content-type": "application/json" });
+  staged.finish({ "content-type": "application/json" });
   const { kind } = await store.put(key, staged, condition);
   if (kind !== "applied") throw new TypeError(`the key ${key} was taken: ${kind}`);
 }

@@ -4,7 +4,7 @@
 export interface StoredObject {
   /** The content, or the part of it that `range` asked for. */
   body: Uint8Array;
-  /** Opaque; changes whenever the content changes. Hand it to {@link Bucket.replaceIf} as it is. */
+  /** Opaque; changes whenever the content changes (and only then). Hand it to {@link Bucket.replaceIf} as it is. */
   etag: string;
   /** Of the whole object, also when a range was read. */
   sizeBytes: number;
@@ -112,7 +112,10 @@ export interface Bucket extends AsyncDisposable {
   put(key: string, body: Uint8Array | string, options?: PutOptions): Promise<{ etag: string }>;
   /** Writes an object if the key has none. */
   createIfAbsent(key: string, body: Uint8Array | string, options?: PutOptions): Promise<ConditionalWrite>;
-  /** Writes an object if the key has one with exactly this ETag. */
+  /**
+   * Writes an object if the key has one with exactly this ETag. An ETag tells contents apart, not writes: whoever writes
+   * the bytes that were there before restores the ETag too, so records that are fenced this way need a unique content.
+   */
   replaceIf(
     key: string,
     body: Uint8Array | string,

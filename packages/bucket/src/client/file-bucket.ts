@@ -177,7 +177,7 @@ export class FileBucket implements Bucket {
       try {
         await store.guarded(() => staged.write(body));
         const headers = { "content-type": options.contentType ?? "application/octet-stream" };
-        const { etag } = await store.guarded(() => staged.finish(headers));
+        const { etag } = staged.finish(headers);
         const outcome = await store.put(key, staged, condition, signal);
         return outcome.kind === "applied" ? { kind: "applied", etag: quoted(etag) } : { kind: "rejected" };
       } finally {

@@ -68,7 +68,7 @@ export async function putObject(store: ObjectStore, request: RequestHead, payloa
   const staged = store.stage();
   try {
     await receive(store, staged, payload);
-    const { etag } = await store.guarded(() => staged.finish({ ...headers, ...payload.checksums }));
+    const { etag } = staged.finish({ ...headers, ...payload.checksums });
     requireApplied(await store.put(request.key, staged, condition));
     return { status: 200, headers: { etag: `"${etag}"`, ...checksumsOf(payload.checksums) } };
   } finally {

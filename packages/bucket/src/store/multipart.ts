@@ -78,7 +78,10 @@ export class MultipartUploads {
   /** Publishes a finished part; an earlier one of the same number is replaced. */
   async putPart(id: string, partNumber: number, staged: StagedObject): Promise<void> {
     const path = this.#partPath(id, partNumber);
-    await this.#store.guarded(() => rename(staged.path, path));
+    await this.#store.guarded(async () => {
+      await staged.persist();
+      await rename(staged.path, path);
+    });
     staged.published();
     await this.#store.makeDurable(path);
   }
@@ -121,7 +124,7 @@ export class MultipartUploads {
         }
       }
       const etag = `${digests.digest("hex")}-${parts.length}`;
-      await this.#store.guarded(() => staged.finish(upload.headers, etag));
+      staged.finish(upload.headers, etag);
       const outcome = await this.#store.put(upload.key, staged, condition);
       if (outcome.kind === "applied") await this.abort(upload.id);
       return { outcome, etag };

@@ -3,8 +3,9 @@
  *
  * Short calls (stat, rename, unlink) are synchronous, see object-file.ts; fsync never is.
  *
- * A write: the object is written under another name and fsynced; then, holding the key's lock, its condition is checked,
- * the file is renamed and the directory fsynced; only then is it acknowledged. A reader in this process waits for a
+ * A write: the body is received, a long one into a file under another name; then, holding the key's lock, its condition
+ * is checked (so that who loses a race never waits for the disk), the file is fsynced and renamed and the directory
+ * fsynced; only then is it acknowledged. A reader in this process waits for a
  * write of its key that is visible but not yet durable. (Another process may see it some milliseconds before that: if
  * the machine loses power just then, it saw what never was acknowledged.)
  */
@@ -78,6 +79,7 @@ export class ObjectStore {
       return await this.#exclusively(bytes, signal, async () => {
         const outcome = check(path, condition);
         if (outcome.kind === "applied") {
+          await staged.persist();
           await renameInto(staged.path, path);
           staged.published();
           await this.makeDurable(path);

@@ -72,7 +72,10 @@ async function removeIfDead(folder: string): Promise<void> {
   }
 }
 
-/** An object being written: {@link write} in order, then {@link finish}, then the store renames it; or {@link discard}. */
+/**
+ * An object being written: {@link StagedObject.write} in order, then {@link StagedObject.finish}; the store persists and
+ * renames it once it is sure to be wanted. Discard it in any case.
+ */
 export class StagedObject {
   readonly path: string;
   readonly #md5: Hash = createHash("md5");
@@ -80,6 +83,7 @@ export class StagedObject {
   #bufferedBytes = 0;
   #sizeBytes = 0;
   #fd: number | undefined;
+  #created = false;
   #published = false;
 
   constructor(path: string) {
@@ -95,8 +99,8 @@ export class StagedObject {
     if (this.#bufferedBytes > BUFFER_LIMIT_BYTES) await this.#flush();
   }
 
-  /** Appends the footer and makes the file durable. `etag` overrides the MD5 of the content (multipart). */
-  async finish(headers: Readonly<Record<string, string>>, etag?: string): Promise<Footer> {
+  /** Says that the content is complete. `etag` overrides the MD5 of the content (multipart). */
+  finish(headers: Readonly<Record<string, string>>, etag?: string): Footer {
     const footer = { etag: etag ?? this.#md5.digest("hex"), sizeBytes: this.#sizeBytes, headers };
     const encoded = encodeFooter(footer);
     if (encoded.length > FOOTER_LIMIT_BYTES) {
@@ -105,15 +109,19 @@ export class StagedObject {
       );
     }
     this.#buffered.push(encoded);
+    return footer;
+  }
+
+  /** Writes what is still in memory and makes the finished file durable. */
+  async persist(): Promise<void> {
     const rest = this.#takeBuffered();
-    this.#fd ??= openSync(this.path, "wx", 0o600);
+    const fd = this.#open();
     try {
-      writeAllSync(this.#fd, rest);
-      await fdatasync(this.#fd);
+      writeAllSync(fd, rest);
+      await fdatasync(fd);
     } finally {
       this.#close();
     }
-    return footer;
   }
 
   /** Says that the file has got its name: nothing is left to discard. */
@@ -126,14 +134,14 @@ export class StagedObject {
     if (this.#published) return;
     this.#buffered = [];
     this.#close();
-    await rm(this.path, { force: true });
+    if (this.#created) await rm(this.path, { force: true });
   }
 
   async #flush(): Promise<void> {
     const bytes = this.#takeBuffered();
-    this.#fd ??= openSync(this.path, "wx", 0o600);
+    const fd = this.#open();
     let at = 0;
-    while (at < bytes.length) at += (await write(this.#fd, bytes, at)).bytesWritten;
+    while (at < bytes.length) at += (await write(fd, bytes, at)).bytesWritten;
   }
 
   #takeBuffered(): Uint8Array {
@@ -141,6 +149,12 @@ export class StagedObject {
     this.#buffered = [];
     this.#bufferedBytes = 0;
     return bytes;
+  }
+
+  #open(): number {
+    this.#fd ??= openSync(this.path, "wx", 0o600);
+    this.#created = true;
+    return this.#fd;
   }
 
   #close(): void {

@@ -19,7 +19,7 @@ async function openStore(directory?: string) {
 async function put(store: ObjectStore, key: string, content = key): Promise<void> {
   const staged = store.stage();
   await staged.write(Buffer.from(content));
-  await staged.finish({});
+  staged.finish({});
   expect(await store.put(key, staged, { kind: "none" })).toEqual({ kind: "applied" });
 }
 
@@ -73,7 +73,7 @@ describe("a bucket directory", () => {
     const after = await readdir(staging);
     expect(after).not.toContain("dead");
     expect(after).toHaveLength(3);
-    await staged.finish({});
+    staged.finish({});
     expect(await living.put("k", staged, { kind: "absent" })).toEqual({ kind: "applied" });
     const fd = openSync(join(staging, after.find((name) => name !== "gate") ?? ""), "r");
     expect(tryLock(fd)).toBe(false);
@@ -129,9 +129,9 @@ describe("an object's file", () => {
   it("is never made with a footer that could not be read", async () => {
     const store = await openStore();
     const staged = store.stage();
-    await expect(staged.finish({ "content-type": "x".repeat(20_000) })).rejects.toMatchObject({
-      code: "CELLKIT_BUCKET_OPTION",
-    });
+    expect(() => staged.finish({ "content-type": "x".repeat(20_000) })).toThrow(
+      expect.objectContaining({ code: "CELLKIT_BUCKET_OPTION" }),
+    );
     await staged.discard();
   });
 });
