@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import * as errors from "../src/errors.ts";
 
@@ -47,6 +48,12 @@ describe("errors", () => {
     expect(error.message).toMatch(message);
     expect(error.cause).toBe(cause);
     expect(error).toBeInstanceOf(errors.BucketError);
+  });
+
+  it("are all in the README, and nothing else is", async () => {
+    const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+    const listed = [...readme.matchAll(/^\| `(CELLKIT_BUCKET_[A-Z_]+)` +\|/gm)].map(([, code]) => code);
+    expect(listed.sort()).toEqual(table.map(([, { code }]) => code).sort());
   });
 
   it("has every class in this table", () => {
