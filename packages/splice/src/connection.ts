@@ -16,6 +16,7 @@ import { headerJson, insertField } from "./core/rewrite.ts";
 import { FramingError } from "./errors.ts";
 import { Exchange, type ExchangeEvents, type Loss } from "./exchange.ts";
 import type { CloseReason, ResolvedOptions } from "./options.ts";
+import type { ReadBuffer } from "./read-buffer.ts";
 import type { UpstreamLink } from "./upstream-link.ts";
 import { WebSocketRelay } from "./websocket-relay.ts";
 
@@ -45,11 +46,13 @@ export interface SpliceTotals {
 export interface ConnectionHost {
   readonly options: ResolvedOptions;
   readonly totals: SpliceTotals;
+  readonly readBuffer: ReadBuffer;
   readonly draining: boolean;
   /** Set once `closeSockets` was called: what an upgrade that comes later is closed with. */
   readonly socketClose: CloseReason | undefined;
   upstream(): string | undefined;
-  nowMs(): number;
+  /** A monotonic clock. */
+  readonly nowMs: () => number;
   /** A request began (1) or ended (-1) to count as in flight. */
   countInFlight(step: 1 | -1): void;
   countSocket(step: 1 | -1): void;
@@ -84,7 +87,11 @@ export class Connection {
     this.#request = new RequestTracker(
       clientHeader === undefined ? {} : { reservedField: clientHeader.name.toLowerCase() },
     );
-    this.#exchange = new Exchange(this.#exchangeEvents(), upstreamReuseMs, host.nowMs);
+    this.#exchange = new Exchange(client, this.#exchangeEvents(), {
+      reuseMs: upstreamReuseMs,
+      readBuffer: host.readBuffer,
+      nowMs: host.nowMs,
+    });
     if (clientHeader !== undefined) {
       const value = clientHeader.value({ address: client.remoteAddress ?? "", port: client.remotePort ?? 0 });
       this.#injected = Buffer.from(`${clientHeader.name}: ${headerJson(value)}\r\n`, "latin1");
@@ -199,7 +206,6 @@ export class Connection {
 
   #exchangeEvents(): ExchangeEvents {
     return {
-      send: (bytes) => this.#client.write(bytes),
       isLast: () => this.#host.draining && this.#held === undefined,
       answered: (close) => this.#answered(close),
       lost: (loss) => this.#lost(loss),

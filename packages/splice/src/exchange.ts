@@ -1,8 +1,10 @@
 // The upstream's side of one client connection: the dialled link, and the answer to the request in hand.
 
+import type { Socket } from "node:net";
 import { ResponseTracker } from "./core/response-tracker.ts";
 import { insertField } from "./core/rewrite.ts";
 import { FramingError } from "./errors.ts";
+import type { ReadBuffer } from "./read-buffer.ts";
 import { UpstreamLink } from "./upstream-link.ts";
 
 /** How an exchange failed; each says what the client can still be told. */
@@ -19,8 +21,6 @@ export type Loss =
   | "reset";
 
 export interface ExchangeEvents {
-  /** Bytes of the answer. Answers false when the client is slow: nothing more comes until `resume`. */
-  send(bytes: Uint8Array): boolean;
   /** Whether the answer should tell the client that its connection will close. */
   isLast(): boolean;
   /** The answer is whole. @param close the connection to the client must not be used again */
@@ -34,12 +34,19 @@ export interface ExchangeEvents {
   drained(): void;
 }
 
+export interface ExchangeOptions {
+  /** Longest idle time after which a link is used again. */
+  reuseMs: number;
+  readBuffer: ReadBuffer;
+  nowMs: () => number;
+}
+
 const closeLine = Buffer.from("connection: close\r\n");
 
 export class Exchange {
+  readonly #client: Socket;
   readonly #events: ExchangeEvents;
-  readonly #reuseMs: number;
-  readonly #nowMs: () => number;
+  readonly #options: ExchangeOptions;
   readonly #response = new ResponseTracker();
   #link: UpstreamLink | undefined;
   #isWebSocket = false;
@@ -49,11 +56,11 @@ export class Exchange {
   #headSent = false;
   #closeAnnounced = false;
 
-  /** @param reuseMs longest idle time after which a link is used again */
-  constructor(events: ExchangeEvents, reuseMs: number, nowMs: () => number) {
+  /** @param client gets the answers */
+  constructor(client: Socket, events: ExchangeEvents, options: ExchangeOptions) {
+    this.#client = client;
     this.#events = events;
-    this.#reuseMs = reuseMs;
-    this.#nowMs = nowMs;
+    this.#options = options;
   }
 
   /** Whether an answer is awaited or on its way. */
@@ -68,8 +75,9 @@ export class Exchange {
 
   /** Makes ready for a request; its bytes follow by `write`. */
   begin(request: { method: string; webSocket: boolean }, path: string): void {
+    const { nowMs, reuseMs } = this.#options;
     const link = this.#link;
-    const isFresh = link?.path === path && this.#nowMs() - link.idleSinceMs <= this.#reuseMs;
+    const isFresh = link?.path === path && nowMs() - link.idleSinceMs <= reuseMs;
     if (!isFresh) {
       link?.close();
       this.#link = this.#dial(path);
@@ -99,7 +107,7 @@ export class Exchange {
   }
 
   #dial(path: string): UpstreamLink {
-    const link: UpstreamLink = new UpstreamLink(path, {
+    const link: UpstreamLink = new UpstreamLink(path, this.#options.readBuffer, {
       data: (chunk) => this.#data(link, chunk),
       drained: () => this.#events.drained(),
       gone: (clean) => this.#gone(link, clean),
@@ -137,14 +145,14 @@ export class Exchange {
         const isFinal = response.state !== "head";
         const announce = isFinal && head.status !== 101 && !head.close && this.#events.isLast();
         const cameWhole = head.bytes.length === offset - from;
-        if (announce) this.#send(link, withClose(head.bytes, head.fieldsStart));
-        else if (!cameWhole) this.#send(link, head.bytes);
+        if (announce) link.sendOn(this.#client, withClose(head.bytes, head.fieldsStart));
+        else if (!cameWhole) link.sendOn(this.#client, head.bytes);
         if (announce || !cameWhole) unsentFrom = offset;
         if (isFinal) this.#headSent = true;
         this.#closeAnnounced ||= announce;
       }
     }
-    if (offset > unsentFrom) this.#send(link, part(chunk, unsentFrom, offset));
+    if (offset > unsentFrom) link.sendOn(this.#client, part(chunk, unsentFrom, offset));
     this.#afterChunk(link, chunk, offset);
   }
 
@@ -163,7 +171,7 @@ export class Exchange {
   #answered(): void {
     const head = this.#response.head;
     this.#isOpen = false;
-    if (this.#link !== undefined) this.#link.idleSinceMs = this.#nowMs();
+    if (this.#link !== undefined) this.#link.idleSinceMs = this.#options.nowMs();
     const isLast = head === undefined || head.close || head.minor === 0 || this.#response.untilClose;
     this.#events.answered(isLast || this.#closeAnnounced);
   }
@@ -189,10 +197,6 @@ export class Exchange {
   #drop(): void {
     this.#link?.close();
     this.#link = undefined;
-  }
-
-  #send(link: UpstreamLink, bytes: Uint8Array): void {
-    if (!this.#events.send(bytes)) link.socket.pause();
   }
 }
 

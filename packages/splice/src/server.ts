@@ -3,6 +3,7 @@ import { Connection, type ConnectionHost, type SpliceTotals } from "./connection
 import { closeFrame } from "./core/close-frame.ts";
 import { ListenError } from "./errors.ts";
 import { type CloseReason, resolveOptions, type SpliceServerOptions } from "./options.ts";
+import { ReadBuffer } from "./read-buffer.ts";
 
 /** What is open at this instant. */
 export interface SpliceCounts {
@@ -68,6 +69,7 @@ class NetSpliceServer implements SpliceServer, ConnectionHost {
     lost: 0,
     upgraded: 0,
   };
+  readonly readBuffer = new ReadBuffer();
   draining = false;
   socketClose: CloseReason | undefined;
   readonly #server: Server;

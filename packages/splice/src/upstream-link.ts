@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import type { ReadBuffer } from "./read-buffer.ts";
 
 /** What a link tells its connection. After `gone` nothing more comes. */
 export interface UpstreamEvents {
@@ -20,19 +21,33 @@ export class UpstreamLink {
   #events: UpstreamEvents | undefined;
 
   /** Dials at once; what is written meanwhile waits for the dial. */
-  constructor(path: string, events: UpstreamEvents) {
+  constructor(path: string, readBuffer: ReadBuffer, events: UpstreamEvents) {
     this.path = path;
     this.#events = events;
-    const socket = connect({ path, allowHalfOpen: true });
+    const socket = connect({
+      path,
+      allowHalfOpen: true,
+      onread: {
+        buffer: readBuffer.bytes,
+        callback: (lengthBytes) => {
+          this.#events?.data(readBuffer.take(lengthBytes));
+          return true;
+        },
+      },
+    });
     this.socket = socket;
     socket.on("connect", () => {
       this.connected = true;
     });
-    socket.on("data", (chunk: Buffer) => this.#events?.data(chunk));
     socket.on("drain", () => this.#events?.drained());
     socket.on("end", () => this.#gone(true));
     socket.on("error", () => this.#gone(false));
     socket.on("close", () => this.#gone(false));
+  }
+
+  /** Writes bytes to the client. When it is slow this link pauses: `socket.resume()` goes on. */
+  sendOn(client: Socket, bytes: Uint8Array): void {
+    if (!client.write(bytes)) this.socket.pause();
   }
 
   /** Another receiver takes over, as after an upgrade. */

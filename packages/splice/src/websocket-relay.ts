@@ -49,12 +49,12 @@ export class WebSocketRelay {
     while (offset < chunk.length) {
       offset = this.#fromUpstream.advance(chunk, offset);
       if (this.#pendingClose !== undefined && this.#fromUpstream.atBoundary) {
-        this.#client.write(chunk.subarray(0, offset));
+        this.#link?.sendOn(this.#client, chunk.subarray(0, offset));
         this.#sendClose(this.#pendingClose);
         return;
       }
     }
-    if (!this.#client.write(chunk)) this.#link?.socket.pause();
+    this.#link?.sendOn(this.#client, chunk);
   }
 
   /** The client can take more. */

@@ -34,14 +34,19 @@ export function equalsIgnoringCase(bytes: Uint8Array, from: number, to: number, 
   return true;
 }
 
-/** Few enough arguments for one call of String.fromCharCode. */
-const textPieceLength = 4096;
-
 /** Bytes `from` to `to`, one character a byte (Latin-1). */
 export function latin1(bytes: Uint8Array, from: number, to: number): string {
-  let text = "";
-  for (let i = from; i < to; i += textPieceLength) {
-    text += String.fromCharCode(...bytes.subarray(i, Math.min(to, i + textPieceLength)));
+  return Buffer.from(
+    bytes.buffer,
+    bytes.byteOffset + from,
+    Math.max(0, Math.min(to, bytes.length) - from),
+  ).toString("latin1");
+}
+
+/** Whether the bytes from `from` on begin with the ASCII text, case and all. */
+export function startsWith(bytes: Uint8Array, from: number, text: string): boolean {
+  for (let i = 0; i < text.length; i += 1) {
+    if (bytes[from + i] !== text.charCodeAt(i)) return false;
   }
-  return text;
+  return true;
 }

@@ -20,22 +20,25 @@ export interface Framing {
 /** More digits than any length that a number holds exactly. */
 const maxLengthDigits = 16;
 
+/** What a head without any field line says. */
+export function noFraming(): Framing {
+  return { contentLength: undefined, chunked: false, close: false, webSocket: false, expectContinue: false };
+}
+
 /**
  * Reads the field lines of a head that a HeadCollector handed out.
  * @param from offset of the first field line
+ * @param framing takes what they say; as `noFraming` made it
  * @param reserved lower-case name of a field that only we may set; undefined for none
  * @throws FramingError
  */
-export function readFraming(head: Uint8Array, from: number, reserved: string | undefined): Framing {
-  const framing: Framing = {
-    contentLength: undefined,
-    chunked: false,
-    close: false,
-    webSocket: false,
-    expectContinue: false,
-  };
-  let connectionUpgrade = false;
-  let upgradeWebSocket = false;
+export function readFraming(
+  head: Uint8Array,
+  from: number,
+  framing: Framing,
+  reserved: string | undefined,
+): void {
+  const connection = { upgrade: false, webSocket: false };
   let position = from;
   while (head[position] !== CR) {
     const nameStart = position;
@@ -44,37 +47,70 @@ export function readFraming(head: Uint8Array, from: number, reserved: string | u
     if (nameEnd === nameStart) throw new FramingError("a field line without a name");
     if (head[position] !== COLON) throw new FramingError("a character that no field name may have");
     position += 1;
-    while (head[position] === SP || head[position] === HTAB) position += 1;
     const valueStart = position;
     while (head[position] !== CR) position += 1;
-    let valueEnd = position;
-    while (valueEnd > valueStart && (head[valueEnd - 1] === SP || head[valueEnd - 1] === HTAB)) valueEnd -= 1;
+    const valueEnd = position;
     position += 2;
-    const isNamed = (name: string) => equalsIgnoringCase(head, nameStart, nameEnd, name);
-
-    if (isNamed("content-length")) {
-      if (framing.contentLength !== undefined) throw new FramingError("more than one Content-Length");
-      framing.contentLength = readLength(head, valueStart, valueEnd);
-    } else if (isNamed("transfer-encoding")) {
-      if (framing.chunked) throw new FramingError("more than one Transfer-Encoding");
-      framing.chunked = equalsIgnoringCase(head, valueStart, valueEnd, "chunked");
-      if (!framing.chunked) throw new FramingError("a Transfer-Encoding other than chunked");
-    } else if (isNamed("connection")) {
-      framing.close ||= listNames(head, valueStart, valueEnd, "close");
-      connectionUpgrade ||= listNames(head, valueStart, valueEnd, "upgrade");
-    } else if (isNamed("upgrade")) {
-      upgradeWebSocket ||= listNames(head, valueStart, valueEnd, "websocket");
-    } else if (isNamed("expect")) {
-      framing.expectContinue ||= equalsIgnoringCase(head, valueStart, valueEnd, "100-continue");
-    } else if (reserved !== undefined && isNamed(reserved)) {
+    if (reserved !== undefined && equalsIgnoringCase(head, nameStart, nameEnd, reserved)) {
       throw new FramingError("a header field that only this server may set");
+    }
+    if (mayMatter(nameEnd - nameStart)) {
+      readField({ head, nameStart, nameEnd, ...trimmed(head, valueStart, valueEnd) }, framing, connection);
     }
   }
   if (framing.chunked && framing.contentLength !== undefined) {
     throw new FramingError("both Content-Length and Transfer-Encoding");
   }
-  framing.webSocket = connectionUpgrade && upgradeWebSocket;
-  return framing;
+  framing.webSocket = connection.upgrade && connection.webSocket;
+}
+
+interface Field {
+  head: Uint8Array;
+  nameStart: number;
+  nameEnd: number;
+  from: number;
+  to: number;
+}
+
+/** Whether a name of this length can be one of those read below: most fields need no further look. */
+function mayMatter(length: number): boolean {
+  return length === 6 || length === 7 || length === 10 || length === 14 || length === 17;
+}
+
+function readField(
+  field: Field,
+  framing: Framing,
+  connection: { upgrade: boolean; webSocket: boolean },
+): void {
+  const { head, from, to } = field;
+  if (isNamed(field, "content-length")) {
+    if (framing.contentLength !== undefined) throw new FramingError("more than one Content-Length");
+    framing.contentLength = readLength(head, from, to);
+  } else if (isNamed(field, "transfer-encoding")) {
+    if (framing.chunked) throw new FramingError("more than one Transfer-Encoding");
+    framing.chunked = equalsIgnoringCase(head, from, to, "chunked");
+    if (!framing.chunked) throw new FramingError("a Transfer-Encoding other than chunked");
+  } else if (isNamed(field, "connection")) {
+    framing.close ||= listNames(head, from, to, "close");
+    connection.upgrade ||= listNames(head, from, to, "upgrade");
+  } else if (isNamed(field, "upgrade")) {
+    connection.webSocket ||= listNames(head, from, to, "websocket");
+  } else if (isNamed(field, "expect")) {
+    framing.expectContinue ||= equalsIgnoringCase(head, from, to, "100-continue");
+  }
+}
+
+function isNamed(field: Field, name: string): boolean {
+  return equalsIgnoringCase(field.head, field.nameStart, field.nameEnd, name);
+}
+
+/** Where a value begins and ends without the blanks around it. */
+function trimmed(head: Uint8Array, start: number, end: number): { from: number; to: number } {
+  let from = start;
+  let to = end;
+  while (from < to && isBlank(head[from])) from += 1;
+  while (to > from && isBlank(head[to - 1])) to -= 1;
+  return { from, to };
 }
 
 function readLength(head: Uint8Array, from: number, to: number): number {
@@ -90,15 +126,12 @@ function readLength(head: Uint8Array, from: number, to: number): number {
 }
 
 /** Whether a comma-separated list names the token. */
-function listNames(head: Uint8Array, from: number, to: number, name: string): boolean {
+function listNames(head: Uint8Array, from: number, to: number, wanted: string): boolean {
   let start = from;
   for (let i = from; i <= to; i += 1) {
     if (i < to && head[i] !== COMMA) continue;
-    let first = start;
-    let last = i;
-    while (first < last && isBlank(head[first])) first += 1;
-    while (last > first && isBlank(head[last - 1])) last -= 1;
-    if (equalsIgnoringCase(head, first, last, name)) return true;
+    const name = trimmed(head, start, i);
+    if (equalsIgnoringCase(head, name.from, name.to, wanted)) return true;
     start = i + 1;
   }
   return false;

@@ -50,8 +50,8 @@ export class HeadCollector {
     let start = from;
     for (let i = from; i < end; i += 1) {
       const byte = chunk[i] ?? 0;
+      if (state === inLine && byte >= SP && byte !== 0x7f) continue;
       if (byte > SP && byte !== 0x7f) {
-        if (state === inLine) continue;
         if (state === afterCr || state === afterLeadingCr || state === afterLastCr) throw bareCr();
         state = inLine;
       } else if (byte === CR) {
@@ -128,7 +128,7 @@ function bareCr(): FramingError {
   return new FramingError("a carriage return without a line feed");
 }
 
-/** A space or tab is fine inside a line; at a line's start it would fold the line; other controls are never fine. */
+/** A tab is fine inside a line; at a line's start it or a space would fold the line; other controls are never fine. */
 function checkSpace(byte: number, state: number): void {
   if (byte !== SP && byte !== HTAB) throw new FramingError("a control character in the head");
   if (state === inLine) return;

@@ -2,8 +2,8 @@
 
 import { FramingError } from "../errors.ts";
 import { BodyTracker } from "./body-tracker.ts";
-import { isTokenByte, latin1, SP } from "./bytes.ts";
-import { type Framing, readFraming } from "./fields.ts";
+import { isTokenByte, latin1, SP, startsWith } from "./bytes.ts";
+import { type Framing, noFraming, readFraming } from "./fields.ts";
 import { HeadCollector } from "./head-collector.ts";
 
 /** The head of a request: what decides its framing, and its bytes as they came. */
@@ -76,17 +76,27 @@ function parseRequestHead(bytes: Uint8Array, reservedField: string | undefined):
   while ((bytes[position] ?? 0) > SP) position += 1;
   const targetEnd = position;
   if (targetEnd === methodEnd + 1 || bytes[position] !== SP) throw badRequestLine();
-  const version = latin1(bytes, targetEnd + 1, targetEnd + 10);
-  if (version !== "HTTP/1.1\r" && version !== "HTTP/1.0\r") throw badRequestLine();
-  const minor = version === "HTTP/1.1\r" ? 1 : 0;
+  const minor = startsWith(bytes, targetEnd + 1, "HTTP/1.1\r") ? 1 : 0;
+  if (minor === 0 && !startsWith(bytes, targetEnd + 1, "HTTP/1.0\r")) throw badRequestLine();
   const fieldsStart = targetEnd + 11;
-  const framing = readFraming(bytes, fieldsStart, reservedField);
-  const method = latin1(bytes, 0, methodEnd);
-  if (minor === 0 && framing.chunked) throw new FramingError("Transfer-Encoding in an HTTP/1.0 request");
-  const hasBody = framing.chunked || (framing.contentLength ?? 0) > 0;
-  if (hasBody && framing.webSocket) throw new FramingError("a WebSocket handshake with a body");
-  if (hasBody && method === "CONNECT") throw new FramingError("CONNECT with a body");
-  return { ...framing, method, target: latin1(bytes, methodEnd + 1, targetEnd), minor, bytes, fieldsStart };
+  const head: RequestHead = {
+    ...noFraming(),
+    method: methodOf(bytes, methodEnd),
+    target: latin1(bytes, methodEnd + 1, targetEnd),
+    minor,
+    bytes,
+    fieldsStart,
+  };
+  readFraming(bytes, fieldsStart, head, reservedField);
+  if (minor === 0 && head.chunked) throw new FramingError("Transfer-Encoding in an HTTP/1.0 request");
+  const hasBody = head.chunked || (head.contentLength ?? 0) > 0;
+  if (hasBody && head.webSocket) throw new FramingError("a WebSocket handshake with a body");
+  if (hasBody && head.method === "CONNECT") throw new FramingError("CONNECT with a body");
+  return head;
+}
+
+function methodOf(bytes: Uint8Array, end: number): string {
+  return end === 3 && startsWith(bytes, 0, "GET") ? "GET" : latin1(bytes, 0, end);
 }
 
 function badRequestLine(): FramingError {

@@ -2,8 +2,8 @@
 
 import { FramingError } from "../errors.ts";
 import { BodyTracker } from "./body-tracker.ts";
-import { CR, latin1, SP } from "./bytes.ts";
-import { type Framing, readFraming } from "./fields.ts";
+import { CR, SP, startsWith } from "./bytes.ts";
+import { type Framing, noFraming, readFraming } from "./fields.ts";
 import { HeadCollector } from "./head-collector.ts";
 
 /** The head of an answer. */
@@ -82,18 +82,27 @@ function isSwitch(status: number, method: string): boolean {
 }
 
 function parseResponseHead(bytes: Uint8Array): ResponseHead {
-  const version = latin1(bytes, 0, 9);
-  if (version !== "HTTP/1.1 " && version !== "HTTP/1.0 ") throw badStatusLine();
-  const statusText = latin1(bytes, 9, 12);
+  const minor = startsWith(bytes, 0, "HTTP/1.1 ") ? 1 : 0;
+  if (minor === 0 && !startsWith(bytes, 0, "HTTP/1.0 ")) throw badStatusLine();
+  const hundreds = (bytes[9] ?? 0) - 0x30;
+  const tens = (bytes[10] ?? 0) - 0x30;
+  const ones = (bytes[11] ?? 0) - 0x30;
+  if (hundreds < 1 || hundreds > 9 || tens < 0 || tens > 9 || ones < 0 || ones > 9) throw badStatusLine();
   const after = bytes[12];
-  if (!/^[1-9][0-9][0-9]$/.test(statusText) || (after !== SP && after !== CR)) throw badStatusLine();
+  if (after !== SP && after !== CR) throw badStatusLine();
   let position = 12;
   while (bytes[position] !== CR) position += 1;
   const fieldsStart = position + 2;
-  const framing = readFraming(bytes, fieldsStart, undefined);
-  const minor = version === "HTTP/1.1 " ? 1 : 0;
-  if (minor === 0 && framing.chunked) throw new FramingError("Transfer-Encoding in an HTTP/1.0 answer");
-  return { ...framing, status: Number(statusText), minor, bytes, fieldsStart };
+  const head: ResponseHead = {
+    ...noFraming(),
+    status: hundreds * 100 + tens * 10 + ones,
+    minor,
+    bytes,
+    fieldsStart,
+  };
+  readFraming(bytes, fieldsStart, head, undefined);
+  if (minor === 0 && head.chunked) throw new FramingError("Transfer-Encoding in an HTTP/1.0 answer");
+  return head;
 }
 
 function badStatusLine(): FramingError {
