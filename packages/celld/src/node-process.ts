@@ -51,7 +51,7 @@ export class NodeProcess {
         ...["--advertise", options.internalListen],
       ],
       env: {
-        ...process.env,
+        ...withoutAws(process.env),
         AWS_ACCESS_KEY_ID: options.credentials.accessKeyId,
         AWS_SECRET_ACCESS_KEY: options.credentials.secretAccessKey,
         CELLD_NODE: options.node,
@@ -62,9 +62,23 @@ export class NodeProcess {
     });
   }
 
-  /** Waits until the node's health answers 200. @throws DaemonProcessError when it ends first or the bound passes */
+  /**
+   * Waits until the node's health answers 200, and until that is this very process: on a port that another node has, its
+   * health would answer. @throws DaemonProcessError when it ends first or the bound passes
+   */
   ready(boundMs = 30_000): Promise<void> {
-    return this.process.until("healthy", () => this.healthy(), boundMs);
+    return this.process.until("healthy", async () => (await this.#serves()) && this.healthy(), boundMs);
+  }
+
+  /** Whether the process of this name has opened its listeners and runs its engine. */
+  async #serves(): Promise<boolean> {
+    try {
+      const { node, runtime } = (await this.state()) as { node?: unknown; runtime?: { state?: unknown } };
+      return node === this.node && runtime?.state === "ready";
+    } catch {
+      // Not listening yet, or no longer.
+      return false;
+    }
   }
 
   /** Whether the node's health answers 200 now. */
@@ -94,6 +108,11 @@ export class NodeProcess {
   kill(): Promise<ProcessExit> {
     return this.process.kill();
   }
+}
+
+/** The credentials are given: no profile, token or endpoint of whoever starts the node may come before them. */
+function withoutAws(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("AWS_")));
 }
 
 /** How to start celld on this Node: from its source in the workspace, from its built file elsewhere. */

@@ -1,30 +1,36 @@
 // The options by which a command is told of a bucket; the same names and variables as a node's.
-import { type Bucket, openBucket } from "@cellkit/bucket";
 import { z } from "zod";
 
 const section = "Bucket";
 
+/** A bare name is an S3 bucket's, as nodes take it. What a name or a prefix may be is the same as in `openBucket`. */
+const bucketUrl = z.string().transform((text, context): string => {
+  const url = text.includes(":") ? text : `s3://${text}`;
+  if (/^file:\/\/\/\S/.test(url) && URL.canParse(url)) return url;
+  if (/^s3:\/\/[a-z0-9][a-z0-9.-]{0,62}(\/(?!\.{1,2}(\/|$))[^\s/?#]+)*\/?$/.test(url)) return url;
+  const message = /^(gs|az):/.test(url)
+    ? "fleets keep their cells on S3 stores only: give s3://BUCKET and, for a store other than AWS, --endpoint"
+    : "must be s3://BUCKET, s3://BUCKET/PREFIX or file:///DIRECTORY";
+  context.addIssue({ code: "custom", message });
+  return z.NEVER;
+});
+
 /** `--bucket`, `--endpoint`, `--region`, to be spread into a command's schema. Credentials come from the environment. */
 export const bucketOptions = {
-  bucket: z
-    .string()
-    .regex(
-      /^(s3:\/\/[^/\s]+(\/\S*)?|file:\/\/\/\S+)$/,
-      "must be s3://BUCKET, s3://BUCKET/PREFIX or file:///DIR",
-    )
-    .meta({
-      description:
-        "The fleet's bucket. Credentials of s3:// come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the AWS SDK's other sources.",
-      env: "CELLD_BUCKET",
-      placeholder: "URL",
-      section,
-      emptyIsUnset: true,
-    }),
+  bucket: bucketUrl.meta({
+    description:
+      "The fleet's bucket. Credentials of s3:// come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the AWS SDK's other sources.",
+    env: "CELLD_BUCKET",
+    placeholder: "URL",
+    section,
+    emptyIsUnset: true,
+  }),
   endpoint: z
     .url({ protocol: /^https?$/, message: "must be an http:// or https:// URL" })
     .optional()
     .meta({
-      description: "The S3 endpoint, for stores other than AWS.",
+      description:
+        "The S3 endpoint, for stores other than AWS. With it the bucket's name goes into the path.",
       env: "S3_ENDPOINT",
       placeholder: "URL",
       section,
@@ -32,6 +38,7 @@ export const bucketOptions = {
     }),
   region: z
     .string()
+    .regex(/^[a-z0-9-]{1,64}$/, "must be a region name, for example eu-central-1")
     .default("us-east-1")
     .meta({
       description: "The bucket's region.",
@@ -40,13 +47,3 @@ export const bucketOptions = {
       emptyIsUnset: true,
     }),
 };
-
-/** Opens the bucket that the options name. */
-export function openBucketOf(config: {
-  bucket: string;
-  endpoint?: string | undefined;
-  region: string;
-}): Bucket {
-  const { bucket, endpoint, region } = config;
-  return openBucket(bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
-}

@@ -4,21 +4,57 @@ export abstract class CliError extends Error {
   abstract readonly code: `CELLKIT_CLI_${string}`;
 }
 
-/** A local fleet was asked for something that it does not have. The message says what. */
+/** A local fleet was asked for something that it does not have, or after its close. The message says what. */
 export class LocalFleetError extends CliError {
   override readonly name = "LocalFleetError";
   readonly code = "CELLKIT_CLI_LOCAL_FLEET";
 }
 
-/** Half a key pair was given. */
-export class CredentialsError extends CliError {
-  override readonly name = "CredentialsError";
-  readonly code = "CELLKIT_CLI_CREDENTIALS";
+/** A process of a local fleet did not come up. The message ends with its own reason. */
+export class ProcessStartError extends CliError {
+  override readonly name = "ProcessStartError";
+  readonly code = "CELLKIT_CLI_PROCESS_START";
+  /** `bucket`, `node-1`, … */
+  readonly process: string;
 
-  constructor(options?: ErrorOptions) {
+  constructor(process: string, reason: string, options?: ErrorOptions) {
+    super(`${process} did not start: ${reason}`, options);
+    this.process = process;
+  }
+}
+
+/** A process that a command cannot go on without ended by itself. */
+export class ProcessEndedError extends CliError {
+  override readonly name = "ProcessEndedError";
+  readonly code = "CELLKIT_CLI_PROCESS_ENDED";
+  /** `bucket`, `node-1`, … */
+  readonly process: string;
+
+  constructor(process: string, reason: string, options?: ErrorOptions) {
+    super(`${process} ended: ${reason}; start this command again`, options);
+    this.process = process;
+  }
+}
+
+/** A directory is no Wrangler project, or its configuration does not fit. Every problem is in the message. */
+export class ProjectError extends CliError {
+  override readonly name = "ProjectError";
+  readonly code = "CELLKIT_CLI_PROJECT";
+  /** The process ends with 2: a further try cannot help. */
+  readonly exitCode = 2;
+}
+
+/** The system refused to watch a directory. */
+export class WatchError extends CliError {
+  override readonly name = "WatchError";
+  readonly code = "CELLKIT_CLI_WATCH";
+  readonly directory: string;
+
+  constructor(directory: string, reason: string, options?: ErrorOptions) {
     super(
-      "only half a key pair was given: set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither to have one made",
+      `${directory} cannot be watched (${reason}): raise fs.inotify.max_user_watches and max_user_instances, or give --no-watch`,
       options,
     );
+    this.directory = directory;
   }
 }

@@ -1,8 +1,16 @@
-export { CliError, CredentialsError, LocalFleetError } from "./errors.ts";
+export { cellkitCommand } from "./bucket-process.ts";
 export {
-  cellkitCommand,
+  CliError,
+  LocalFleetError,
+  ProcessEndedError,
+  ProcessStartError,
+  ProjectError,
+  WatchError,
+} from "./errors.ts";
+export {
   type LocalFleet,
   type LocalFleetOptions,
   type LocalNode,
+  type RestartOptions,
   startLocalFleet,
 } from "./local-fleet.ts";

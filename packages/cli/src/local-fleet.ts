@@ -1,39 +1,52 @@
-// A whole fleet on this machine: an embedded bucket and celld nodes, each a process of its own.
-
-import { randomBytes } from "node:crypto";
+// A whole fleet on this machine: an embedded bucket and celld nodes, each a process of its own. None of them outlives this
+// one, however it ends.
 import { mkdir } from "node:fs/promises";
-import { createServer } from "node:net";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join, resolve } from "node:path";
 import { type Bucket, openBucket } from "@cellkit/bucket";
 import { NodeProcess } from "@cellkit/celld";
-import { DaemonProcess } from "@cellkit/daemon";
-import { bundleProject, type Published, publishDeployment } from "@cellkit/deployment";
-import { LocalFleetError } from "./errors.ts";
+import type { DaemonProcess, ProcessExit } from "@cellkit/daemon";
+import { type Bundle, type Published, publishDeployment } from "@cellkit/deployment";
+import { type BucketProcess, startBucketProcess } from "./bucket-process.ts";
+import { LocalFleetError, ProcessStartError } from "./errors.ts";
+import { freePorts } from "./free-ports.ts";
+import { reasonOf } from "./node-log.ts";
+import { readProject } from "./project.ts";
+
+const maxNodeCount = 64;
 
 /** What a local fleet is made of. */
 export interface LocalFleetOptions {
-  /** Where the bucket and the nodes keep their data; it may exist already, and what it holds is used again. */
+  /** Where the bucket and the nodes keep their data; made if absent, and what it holds already is used again. */
   directory: string;
-  /** @default 1 */
+  /** From 1 to 64. @default 1 */
   nodeCount?: number;
   /** The first node's public port, the others follow. 0 takes free ones. @default 0 */
   port?: number;
+  /**
+   * A Wrangler project's directory, or a bundle, that is deployed before the nodes start; they serve it as soon as they are
+   * healthy. @default what the directory holds; nodes with nothing to run are healthy and answer 404
+   */
+  project?: string | Bundle;
   /** Further environment of every node. */
   env?: Readonly<Record<string, string>>;
+  /** Ends the start: nothing is left running, and the promise rejects with the signal's reason. */
+  signal?: AbortSignal;
   /** Hears what is going on, a line at a time. */
   onProgress?: (line: string) => void;
-  /** Hears the log lines of every process. */
+  /** Hears the log lines of every process; its name is `bucket`, `node-1`, … */
   onLog?: (process: string, line: string) => void;
+  /** Hears of a process that served and ended though the fleet did not ask it to, and why. */
+  onEnded?: (process: string, reason: string) => void;
 }
 
 /** One place of a local fleet: its addresses and data stay, the process in it comes and goes. */
 export interface LocalNode {
+  /** `node-1`, … */
   readonly name: string;
   readonly publicUrl: string;
   readonly internalUrl: string;
   /** The process that runs here now, or the last one that did. */
-  process: NodeProcess;
+  readonly process: NodeProcess;
 }
 
 /** A running local fleet. */
@@ -41,146 +54,229 @@ export interface LocalFleet extends AsyncDisposable {
   readonly nodes: readonly LocalNode[];
   /** The bucket's address and keys, as environment for `cellkit deploy` and for nodes of one's own. */
   readonly bucketEnvironment: Readonly<Record<string, string>>;
-  readonly bucketProcess: DaemonProcess;
   /** Opens the fleet's bucket. */
   openBucket(): Bucket;
-  /** Bundles a Wrangler project and makes it the fleet's deployment; running nodes adopt it when they are restarted. */
-  deploy(project: string): Promise<Published & { warnings: readonly string[] }>;
-  /** Starts a process in a node's place again and waits until it serves. */
-  restart(node: LocalNode): Promise<void>;
-  /** Drains all nodes, then ends the bucket. */
+  /**
+   * Makes a Wrangler project, or a bundle, the fleet's deployment. Nodes that run nothing yet adopt it within seconds, others
+   * when they are restarted.
+   */
+  deploy(
+    project: string | Bundle,
+    options?: { signal?: AbortSignal },
+  ): Promise<Published & { warnings: readonly string[] }>;
+  /**
+   * Starts a process in a node's place and waits until it serves. One that runs there is ended first: drained, or with
+   * `end: "kill"` at once, which takes less time and cuts off what it is doing.
+   * @throws ProcessStartError (`CELLKIT_CLI_PROCESS_START`), LocalFleetError, or the signal's reason
+   */
+  restart(node: LocalNode, options?: RestartOptions): Promise<void>;
+  /** Drains all nodes at the same time, then ends the bucket. The last node with cells takes 5 s for that. */
   close(): Promise<void>;
+  /** Ends every process at once. What was acknowledged is in the bucket, and a later fleet of the directory has it. */
+  kill(): Promise<void>;
 }
 
-/** How to start `cellkit` on this Node: from its source in the workspace, from its built file elsewhere. */
-export function cellkitCommand(): { command: string; args: string[] } {
-  const source = import.meta.url.endsWith(".ts");
-  const main = fileURLToPath(new URL(source ? "./main.ts" : "./main.js", import.meta.url));
-  return { command: process.execPath, args: [...(source ? ["--conditions=@cellkit/source"] : []), main] };
+/** Options of {@link LocalFleet.restart}. */
+export interface RestartOptions {
+  /** @default "drain" */
+  end?: "drain" | "kill";
+  /** Ends the waiting; the process that was being started is gone then. */
+  signal?: AbortSignal;
 }
 
 /**
- * Starts an embedded bucket and `nodeCount` celld nodes on it. Nodes are healthy, and answer 404, until something is deployed.
- * @throws DaemonProcessError when a process does not come up; nothing is left running then
+ * Starts an embedded bucket and celld nodes on it, and waits until all of them serve.
+ * @throws ProcessStartError (`CELLKIT_CLI_PROCESS_START`), LocalFleetError (`CELLKIT_CLI_LOCAL_FLEET`), ProjectError, what
+ * deploying throws, or the signal's reason; nothing is left running then
  */
 export async function startLocalFleet(options: LocalFleetOptions): Promise<LocalFleet> {
-  const progress = options.onProgress ?? (() => {});
-  const nodeCount = options.nodeCount ?? 1;
-  const credentials = { accessKeyId: "local", secretAccessKey: randomBytes(24).toString("hex") };
-  const ports = await freePorts(1 + nodeCount * 2);
-  const endpoint = `http://127.0.0.1:${ports[0]}`;
-  const bucketUrl = "s3://cells/fleet";
-  const bucketEnvironment = {
-    CELLD_BUCKET: bucketUrl,
-    S3_ENDPOINT: endpoint,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
-  };
-  const bucketDirectory = join(options.directory, "bucket");
-  await mkdir(bucketDirectory, { recursive: true });
-
-  progress(`bucket: ${bucketDirectory} at ${endpoint}`);
-  const command = cellkitCommand();
-  let listening = false;
-  const bucketProcess = new DaemonProcess("cellkit bucket serve", {
-    command: command.command,
-    args: [
-      ...command.args,
-      "bucket",
-      "serve",
-      bucketDirectory,
-      "--listen",
-      `127.0.0.1:${ports[0]}`,
-      "--name",
-      "cells",
-    ],
-    env: { ...process.env, ...bucketEnvironment },
-    onLine: (line) => {
-      listening = true;
-      options.onLog?.("bucket", line);
-    },
-  });
-
-  const start = (index: number): NodeProcess =>
-    new NodeProcess({
-      node: `node-${index + 1}`,
-      bucket: bucketUrl,
-      endpoint,
-      credentials,
-      listen: `127.0.0.1:${options.port ? options.port + index : ports[1 + index * 2]}`,
-      internalListen: `127.0.0.1:${ports[2 + index * 2]}`,
-      directory: join(options.directory, `node-${index + 1}`),
-      ...(options.env === undefined ? {} : { env: options.env }),
-      onLine: (line) => options.onLog?.(`node-${index + 1}`, line),
-    });
-
-  const nodes: LocalNode[] = [];
-  const close = async (): Promise<void> => {
-    await Promise.all(nodes.map(({ process }) => process.drain()));
-    await bucketProcess.stop(10_000);
-  };
+  const { nodeCount = 1, signal } = options;
+  if (!Number.isInteger(nodeCount) || nodeCount < 1 || nodeCount > maxNodeCount) {
+    throw new LocalFleetError(`nodeCount is ${nodeCount}; a local fleet has 1 to ${maxNodeCount} nodes`);
+  }
+  const bundle = typeof options.project === "string" ? await readProject(options.project) : options.project;
+  signal?.throwIfAborted();
+  const fleet = await ProcessFleet.withBucket({ ...options, directory: resolve(options.directory) });
   try {
-    await bucketProcess.until("listening", async () => listening, 20_000);
-    for (let index = 0; index < nodeCount; index += 1) {
-      const process = start(index);
-      nodes.push({
-        name: process.node,
-        publicUrl: process.publicUrl,
-        internalUrl: process.internalUrl,
-        process,
-      });
-    }
-    await Promise.all(nodes.map(({ process }) => process.ready()));
+    if (bundle !== undefined) await fleet.deploy(bundle, options);
+    await fleet.startNodes(nodeCount, signal);
   } catch (error) {
-    await Promise.all(nodes.map(({ process }) => process.kill()));
-    await bucketProcess.kill();
+    await fleet.kill();
+    signal?.throwIfAborted();
     throw error;
   }
-  for (const { name, publicUrl } of nodes) progress(`${name}: ${publicUrl}`);
-
-  let closing: Promise<void> | undefined;
-  const closeOnce = () => {
-    closing ??= close();
-    return closing;
-  };
-  const open = () => openBucket(bucketUrl, { endpoint, region: "us-east-1", credentials });
-  return {
-    nodes,
-    bucketEnvironment,
-    bucketProcess,
-    openBucket: open,
-    async deploy(project) {
-      const bundle = await bundleProject(project);
-      await using bucket = open();
-      return { ...(await publishDeployment(bucket, bundle)), warnings: bundle.warnings };
-    },
-    async restart(node) {
-      const index = nodes.indexOf(node);
-      if (index < 0) throw new LocalFleetError(`${node.name} is not a node of this fleet`);
-      node.process = start(index);
-      await node.process.ready();
-    },
-    close: closeOnce,
-    [Symbol.asyncDispose]: closeOnce,
-  };
+  return fleet;
 }
 
-/** Takes `count` ports that are free on loopback now. Another program may take one before its owner listens: that start fails and says so. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve, reject) => {
-          server.once("error", reject);
-          server.listen(0, "127.0.0.1", () => {
-            const address = server.address();
-            resolve(typeof address === "object" && address !== null ? address.port : 0);
-          });
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+interface Place extends LocalNode {
+  process: NodeProcess;
+  readonly start: () => NodeProcess;
+}
+
+class ProcessFleet implements LocalFleet {
+  readonly nodes: Place[] = [];
+  readonly bucketEnvironment: Readonly<Record<string, string>>;
+  readonly #options: LocalFleetOptions;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #bucket: BucketProcess;
+  readonly #progress: (line: string) => void;
+  /** Processes whose end was asked for. */
+  readonly #ending = new WeakSet<NodeProcess>();
+  #closing: Promise<void> | undefined;
+
+  private constructor(
+    options: LocalFleetOptions,
+    env: Readonly<Record<string, string>>,
+    bucket: BucketProcess,
+  ) {
+    this.#options = options;
+    this.#env = env;
+    this.#bucket = bucket;
+    this.#progress = options.onProgress ?? (() => {});
+    this.bucketEnvironment = {
+      CELLD_BUCKET: bucket.url,
+      S3_ENDPOINT: bucket.endpoint,
+      AWS_REGION: bucket.region,
+      AWS_ACCESS_KEY_ID: bucket.credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: bucket.credentials.secretAccessKey,
+    };
+    this.#watch("bucket", bucket.process, () => false);
+  }
+
+  static async withBucket(options: LocalFleetOptions): Promise<ProcessFleet> {
+    const directory = join(options.directory, "bucket");
+    await mkdir(directory, { recursive: true });
+    // Compiled code is kept between starts, which halves the CPU time of one: clients of a killed node wait for that.
+    const env = {
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(options.directory, "compile-cache"),
+    };
+    const onLog = (line: string) => options.onLog?.("bucket", line);
+    const bucket = await startBucketProcess(directory, { ...process.env, ...env }, onLog);
+    options.onProgress?.(`bucket serves ${directory}`);
+    return new ProcessFleet(options, env, bucket);
+  }
+
+  openBucket(): Bucket {
+    const { url, endpoint, region, credentials } = this.#bucket;
+    return openBucket(url, { endpoint, region, credentials });
+  }
+
+  async deploy(
+    project: string | Bundle,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<Published & { warnings: readonly string[] }> {
+    this.#mustBeOpen();
+    const bundle = typeof project === "string" ? await readProject(project) : project;
+    const bucket = this.openBucket();
+    const published = await publishDeployment(bucket, bundle, { signal }).finally(() => bucket.close());
+    const { scriptName, version, created } = published;
+    this.#progress(`${scriptName} ${version} is ${created ? "deployed" : "deployed already"}`);
+    return { ...published, warnings: bundle.warnings };
+  }
+
+  async startNodes(count: number, signal: AbortSignal | undefined): Promise<void> {
+    const { port = 0 } = this.#options;
+    const free = await freePorts(2 * count);
+    for (const [index, internalPort] of free.slice(count).entries()) {
+      const publicPort = port === 0 ? (free[index] ?? 0) : port + index;
+      const start = () => this.#start(`node-${index + 1}`, publicPort, internalPort);
+      const process = start();
+      const { node: name, publicUrl, internalUrl } = process;
+      this.nodes.push({ name, publicUrl, internalUrl, process, start });
+    }
+    this.#progress(count === 1 ? "node-1 starts" : `${count} nodes start`);
+    await Promise.all(this.nodes.map((node) => this.#ready(node, signal)));
+  }
+
+  async restart(node: LocalNode, { end = "drain", signal }: RestartOptions = {}): Promise<void> {
+    this.#mustBeOpen();
+    const place = this.nodes.find((each) => each === node);
+    if (place === undefined) throw new LocalFleetError(`${node.name} is not a node of this fleet`);
+    if (end === "drain") await this.#drain(place);
+    else await this.#end(place.process, () => place.process.kill());
+    signal?.throwIfAborted();
+    this.#mustBeOpen();
+    place.process = place.start();
+    await this.#ready(place, signal);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      await Promise.all(this.nodes.map((node) => this.#drain(node)));
+      await this.#bucket.stop();
+    })();
+    return this.#closing;
+  }
+
+  async kill(): Promise<void> {
+    const ends = [...this.nodes.map(({ process }) => process.process), this.#bucket.process];
+    const killed = Promise.all(ends.map((process) => process.kill())).then(() => undefined);
+    this.#closing ??= killed;
+    await killed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #start(name: string, publicPort: number, internalPort: number): NodeProcess {
+    const { url, endpoint, region, credentials } = this.#bucket;
+    const { directory, env, onLog } = this.#options;
+    return new NodeProcess({
+      node: name,
+      bucket: url,
+      endpoint,
+      region,
+      credentials,
+      listen: `127.0.0.1:${publicPort}`,
+      internalListen: `127.0.0.1:${internalPort}`,
+      directory: join(directory, name),
+      env: { ...this.#env, ...env },
+      onLine: (line) => onLog?.(name, line),
+    });
+  }
+
+  /** Waits until the process in a place serves. One that does not is gone afterwards. */
+  async #ready({ name, process }: Place, signal: AbortSignal | undefined): Promise<void> {
+    const aborted = () => void this.#end(process, () => process.kill());
+    signal?.addEventListener("abort", aborted, { once: true });
+    try {
+      signal?.throwIfAborted();
+      await process.ready();
+    } catch (cause) {
+      await this.#end(process, () => process.kill());
+      signal?.throwIfAborted();
+      throw new ProcessStartError(name, reasonOf(process.process.lastLines), { cause });
+    } finally {
+      signal?.removeEventListener("abort", aborted);
+    }
+    this.#progress(`${name} serves ${process.publicUrl}`);
+    this.#watch(name, process.process, () => this.#ending.has(process));
+  }
+
+  /** Tells of an end that nobody asked for. */
+  #watch(name: string, process: DaemonProcess, isEnding: () => boolean): void {
+    void process.exited.then(({ code, signal }) => {
+      if (this.#closing !== undefined || isEnding()) return;
+      const reason = signal ?? `code ${code ?? "none"}: ${reasonOf(process.lastLines)}`;
+      this.#options.onEnded?.(name, reason);
+    });
+  }
+
+  async #drain({ name, process }: Place): Promise<void> {
+    if (process.process.exit !== undefined) return;
+    this.#progress(`${name} drains`);
+    const { code } = await this.#end(process, () => process.drain());
+    if (code !== 0) this.#progress(`${name} did not drain cleanly (code ${code ?? "none"})`);
+  }
+
+  #end(process: NodeProcess, end: () => Promise<ProcessExit>): Promise<ProcessExit> {
+    this.#ending.add(process);
+    return end();
+  }
+
+  #mustBeOpen(): void {
+    if (this.#closing !== undefined)
+      throw new LocalFleetError("this local fleet is closed; start another one");
+  }
 }

@@ -76,7 +76,7 @@ export class OtherScriptError extends DeploymentError {
     super(
       `this fleet runs the script ${current}, and a fleet runs one application: under the name ${wanted} all cells get ` +
         "other ids, so the data of the present cells would not follow (it stays in the bucket). " +
-        `Keep the name ${current}, use another bucket or prefix, or deploy with replaceScript`,
+        `Keep the name ${current}, use another bucket or prefix, or deploy with replaceScript (--replace-script)`,
       options,
     );
     this.current = current;

@@ -1,100 +1,108 @@
 // `cellkit bucket serve DIR`: an S3 server over a directory, for laptops, tests and single machines.
-import { join } from "node:path";
-import { loadOrCreateCredentials, serveBucket } from "@cellkit/bucket/server";
+import { resolve } from "node:path";
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
-import { CredentialsError } from "../errors.ts";
+import { aborted } from "../aborted.ts";
+import { shellWord } from "../shell-word.ts";
 
-const schema = z.strictObject({
-  directory: z.string().meta({
-    description: "Where objects are kept. It may be open elsewhere as file:// at the same time.",
-    placeholder: "DIR",
-    positional: true,
-  }),
-  listen: z
-    .string()
-    .regex(/^(\[[0-9a-fA-F:.]+\]|[^\s:[\]/]+):\d{1,5}$/, "must be HOST:PORT")
-    .default("127.0.0.1:9000")
-    .meta({
+const address = z.string().transform((text, context): { host: string; port: number } => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match !== null && port <= 65_535) return { host: match[1] ?? match[2] ?? "", port };
+  context.addIssue({ code: "custom", message: "must be HOST:PORT, an IPv6 address in brackets" });
+  return z.NEVER;
+});
+
+/** The command's options. */
+export const bucketServeOptions = z
+  .strictObject({
+    directory: z.string().meta({
+      description: "Where objects are kept; made if absent. It may be open as file:// at the same time.",
+      placeholder: "DIR",
+      positional: true,
+    }),
+    listen: address.prefault("127.0.0.1:9000").meta({
       description:
-        "Where the server listens; port 0 takes a free one. Beyond loopback, put TLS in front of it.",
+        "Where the server listens; port 0 takes a free one. It speaks plain HTTP: beyond loopback, put TLS in front of it.",
       env: "CELLKIT_BUCKET_LISTEN",
       placeholder: "HOST:PORT",
       emptyIsUnset: true,
     }),
-  name: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "must be a bucket name of S3: 3 to 63 of a-z 0-9 . -")
-    .default("cells")
-    .meta({ description: "The bucket's name.", env: "CELLKIT_BUCKET_NAME", emptyIsUnset: true }),
-  accessKeyId: z.string().min(1).max(128).optional().meta({
-    description:
-      "The key pair's name. Without a pair, one is made in DIR.credentials.json (mode 0600) and used from then on.",
-    env: "AWS_ACCESS_KEY_ID",
-    emptyIsUnset: true,
-  }),
-  secretAccessKey: z.string().min(16).max(256).optional().meta({
-    description:
-      "The key pair's secret. Better given by the environment than by a flag, which others on the machine can read.",
-    env: "AWS_SECRET_ACCESS_KEY",
-    secret: true,
-    emptyIsUnset: true,
-  }),
-});
+    name: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "must be a bucket name of S3: 3 to 63 of a-z 0-9 . -")
+      .default("cells")
+      .meta({ description: "The bucket's name.", env: "CELLKIT_BUCKET_NAME", emptyIsUnset: true }),
+    accessKeyId: z.string().min(1).max(128).optional().meta({
+      description:
+        "The key pair's name. Without a pair, one is made in DIR.credentials.json (mode 0600) and used from then on.",
+      env: "AWS_ACCESS_KEY_ID",
+      emptyIsUnset: true,
+    }),
+    secretAccessKey: z.string().min(8).max(256).optional().meta({
+      description:
+        "The key pair's secret, 8 to 256 characters. Better given by the environment than by a flag, which others on the machine can read.",
+      env: "AWS_SECRET_ACCESS_KEY",
+      secret: true,
+      emptyIsUnset: true,
+    }),
+  })
+  .superRefine(({ accessKeyId, secretAccessKey }, context) => {
+    if ((accessKeyId === undefined) === (secretAccessKey === undefined)) return;
+    context.addIssue({
+      code: "custom",
+      path: [accessKeyId === undefined ? "accessKeyId" : "secretAccessKey"],
+      message:
+        "is the missing half of the key pair: give both, or neither to have a pair made (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
+    });
+  });
 
 /** The command. */
-export const bucketServe = defineCommand<typeof schema, CommandContext>({
+export const bucketServe = defineCommand<typeof bucketServeOptions, CommandContext>({
   summary: "Serve a directory as an S3 bucket",
   description:
-    "Serves a directory as an S3 bucket with conditional writes, and prints the environment that celld and `cellkit deploy` need to use it.",
-  schema,
+    "Serves a directory as an S3 bucket with conditional writes, until a signal ends it. Prints the environment by which `cellkit deploy` and `cellkit-celld` find it, for a shell to read; a secret that was given to it is not printed.",
+  schema: bucketServeOptions,
   exitCodes: {
     0: "stopped by a signal",
-    1: "failure; standard error says why",
-    2: "bad flags",
-    130: "second signal",
+    1: "failure: the port is taken, the directory cannot be used; standard error says why",
+    2: "bad flags or environment",
+    130: "a second signal ended it at once",
   },
   examples: [
     {
-      command: "cellkit bucket serve ./data",
-      description: "A bucket for this machine, with a key pair of its own",
+      command: "cellkit bucket serve ./data > bucket.env",
+      description: "A bucket for this machine with a key pair of its own; `. ./bucket.env` in another shell",
+    },
+    {
+      command: "cellkit bucket serve ./data --listen 127.0.0.1:0 --name fleet",
+      description: "On a free port, under another name",
     },
   ],
-  async run(config, { defer, note, print, signal }) {
-    const { accessKeyId, secretAccessKey } = config;
-    if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) throw new CredentialsError();
-    const file = `${join(config.directory)}.credentials.json`;
-    const made =
+  async run({ directory, listen, name, accessKeyId, secretAccessKey }, { defer, note, print, signal }) {
+    const { loadOrCreateCredentials, serveBucket } = await import("@cellkit/bucket/server");
+    const file = `${resolve(directory)}.credentials.json`;
+    const given =
       accessKeyId === undefined || secretAccessKey === undefined
-        ? await loadOrCreateCredentials(file)
-        : undefined;
-    const credentials = made ?? { accessKeyId: accessKeyId ?? "", secretAccessKey: secretAccessKey ?? "" };
-    const at = config.listen.lastIndexOf(":");
+        ? undefined
+        : { accessKeyId, secretAccessKey };
+    const credentials = given ?? (await loadOrCreateCredentials(file));
     const server = await serveBucket({
-      directory: config.directory,
-      bucketName: config.name,
-      host: config.listen.slice(0, at).replace(/^\[(.*)\]$/, "$1"),
-      port: Number(config.listen.slice(at + 1)),
+      directory,
+      bucketName: name,
+      ...listen,
       credentials,
+      onFailure: (error) => note(`a request failed: ${error.message}`),
     });
     defer("the bucket server", () => server.close());
-    if (made?.created === true) note(`a new key pair is in ${file}`);
+    const keys = given === undefined ? `key pair in ${file}` : "key pair as given";
+    note(`serving ${resolve(directory)} at ${server.endpoint}, ${keys}; stop with Ctrl-C`);
     print(`export CELLD_BUCKET=s3://${server.bucketName}`);
     print(`export S3_ENDPOINT=${server.endpoint}`);
-    print("export AWS_REGION=us-east-1");
-    print(`export AWS_ACCESS_KEY_ID=${credentials.accessKeyId}`);
-    if (made === undefined) note("AWS_SECRET_ACCESS_KEY: as it was given to this command");
-    else print(`export AWS_SECRET_ACCESS_KEY=${credentials.secretAccessKey}`);
-    note(`serving ${config.directory}; stop with Ctrl-C`);
+    print(`export AWS_REGION=${server.region}`);
+    print(`export AWS_ACCESS_KEY_ID=${shellWord(credentials.accessKeyId)}`);
+    if (given === undefined) print(`export AWS_SECRET_ACCESS_KEY=${shellWord(credentials.secretAccessKey)}`);
     await aborted(signal);
     return 0;
   },
 });
-
-/** Resolves when the signal is aborted. */
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}

@@ -2,17 +2,17 @@
 import { join, resolve } from "node:path";
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
-import { type LocalFleet, startLocalFleet } from "../local-fleet.ts";
-import { watchProject } from "../watch-project.ts";
+import type { LocalFleet, LocalFleetOptions } from "../local-fleet.ts";
 
-const schema = z.strictObject({
+/** The command's options. */
+export const devOptions = z.strictObject({
   project: z.string().default(".").meta({
     description: "The project's directory, with wrangler.jsonc or wrangler.json.",
     placeholder: "DIR",
     positional: true,
   }),
   nodes: z.number().int().min(1).max(16).default(1).meta({
-    description: "Nodes of the fleet.",
+    description: "Nodes of the fleet, 1 to 16.",
     env: "CELLKIT_DEV_NODES",
   }),
   port: z.number().int().min(0).max(65_000).default(8080).meta({
@@ -22,28 +22,33 @@ const schema = z.strictObject({
   directory: z.string().optional().meta({
     description: "Where the bucket and the nodes keep their data; cells live on in it.",
     placeholder: "DIR",
-    defaultText: "DIR/.cellkit",
+    defaultText: ".cellkit in the project",
     env: "CELLKIT_DEV_DIRECTORY",
     emptyIsUnset: true,
   }),
   watch: z
     .boolean()
     .default(true)
-    .meta({ description: "Rebuild and redeploy when files of the project change." }),
-  logs: z.boolean().default(false).meta({ description: "Show the log lines of every process." }),
+    .meta({ description: "Rebuild, redeploy and restart node after node when files of the project change." }),
+  logs: z.boolean().default(false).meta({
+    description: "Show every log line of every process, not only what the Worker prints and what fails.",
+  }),
 });
 
+/** A request that does not end holds up a roll for at most half of this; workerd needs the other half for its own stop. */
+const drainMs = 12_000;
+
 /** The command. */
-export const dev = defineCommand<typeof schema, CommandContext>({
+export const dev = defineCommand<typeof devOptions, CommandContext>({
   summary: "Run a project on a fleet of this machine",
   description:
-    "Starts a bucket and a fleet on this machine, deploys the project and rolls the fleet, node by node, when its files change.",
-  schema,
+    "Starts a bucket and a fleet on this machine with the project deployed, and rolls the fleet, node after node, when files change. Prints the nodes' URLs. Ctrl-C ends all of it at once: what was acknowledged is in the data directory, and there the next time.",
+  schema: devOptions,
   exitCodes: {
     0: "stopped by a signal",
-    1: "failure; standard error says why",
-    2: "bad flags",
-    130: "second signal",
+    1: "failure: the Worker does not compile or load, a port is taken; standard error says why",
+    2: "bad flags or environment, no Wrangler project, or a configuration that does not fit",
+    130: "a second signal ended it at once",
   },
   examples: [
     {
@@ -52,65 +57,48 @@ export const dev = defineCommand<typeof schema, CommandContext>({
     },
     { command: "cellkit dev examples/chat --nodes 3", description: "Three nodes, at ports 8080 to 8082" },
   ],
-  async run(config, { note, signal }) {
+  async run(config, { defer, note, print, signal }) {
+    const [{ DevSession }, { startLocalFleet }, { lineForPeople }, { readProject }] = await Promise.all([
+      import("../dev-session.ts"),
+      import("../local-fleet.ts"),
+      import("../node-log.ts"),
+      import("../project.ts"),
+    ]);
     const project = resolve(config.project);
-    const fleet = await startLocalFleet({
-      directory: config.directory ?? join(project, ".cellkit"),
+    const directory = resolve(config.directory ?? join(project, ".cellkit"));
+    const bundle = await readProject(project);
+    for (const warning of bundle.warnings) note(`warning: ${warning}`);
+    const watching = config.watch ? { watchWithout: directory } : {};
+    const session = new DevSession({ project, bundle, note, signal, ...watching });
+    defer("the watched files", () => session[Symbol.dispose]());
+    const settings: LocalFleetOptions = {
+      directory,
       nodeCount: config.nodes,
       port: config.port,
+      project: bundle,
+      env: { CELLD_SHUTDOWN_DRAIN_MS: process.env["CELLD_SHUTDOWN_DRAIN_MS"] ?? String(drainMs) },
+      signal,
       onProgress: note,
-      ...(config.logs ? { onLog: (name: string, line: string) => note(`[${name}] ${line}`) } : {}),
-    });
+      onLog: (name, line) => {
+        const shown = config.logs ? line : lineForPeople(line);
+        if (shown !== undefined) note(`[${name}] ${shown}`);
+      },
+      onEnded: (name, reason) => session.ended(name, reason),
+    };
+    let fleet: LocalFleet;
     try {
-      await deployAndTell(fleet, project, note);
-      note("ready; stop with Ctrl-C");
-      const changes = config.watch ? watchProject(project, signal) : never(signal);
-      for await (const file of changes) {
-        note(`${file} changed`);
-        const version = await deployAndTell(fleet, project, note);
-        if (version !== undefined) await roll(fleet, note, signal);
-      }
-    } finally {
-      note("the fleet stops");
-      await fleet.close();
+      fleet = await startLocalFleet(settings);
+    } catch (error) {
+      if (signal.aborted) return 0;
+      throw error;
     }
-    return 0;
+    try {
+      for (const { publicUrl } of fleet.nodes) print(publicUrl);
+      note("ready; stop with Ctrl-C");
+      await session.run(fleet);
+      return 0;
+    } finally {
+      await fleet.kill();
+    }
   },
 });
-
-/** Deploys; a project that does not build is told, and the fleet goes on with what it has. */
-async function deployAndTell(
-  fleet: LocalFleet,
-  project: string,
-  note: (line: string) => void,
-): Promise<string | undefined> {
-  try {
-    const { scriptName, version, created, warnings } = await fleet.deploy(project);
-    for (const warning of warnings) note(`warning: ${warning}`);
-    if (!created) return undefined;
-    note(`deployed ${scriptName} ${version}`);
-    return version;
-  } catch (error) {
-    note(`not deployed: ${error instanceof Error ? error.message : String(error)}`);
-    return undefined;
-  }
-}
-
-/** Restarts node after node, each drained first, so that a client with retries notices nothing. */
-async function roll(fleet: LocalFleet, note: (line: string) => void, signal: AbortSignal): Promise<void> {
-  for (const node of fleet.nodes) {
-    if (signal.aborted) return;
-    await node.process.drain();
-    try {
-      await fleet.restart(node);
-      note(`${node.name} runs it`);
-    } catch (error) {
-      note(`${node.name} does not run it: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
-}
-
-/** No change ever; ends when the signal is aborted. */
-async function* never(signal: AbortSignal): AsyncGenerator<string> {
-  if (!signal.aborted) await new Promise((done) => signal.addEventListener("abort", done, { once: true }));
-}
