@@ -62,6 +62,17 @@ describe("kill -9 of workerd", () => {
     expect((await askJson<Count>(survivor.engine, "/a/read")).count).toBe(2);
   });
 
+  it("makes another engine run the alarms of its cells, without anybody calling them", async () => {
+    const [owner, survivor] = [await fleet.node(), await fleet.node()];
+    await askJson(owner.engine, "/a/alarm");
+    const { pid, residents } = await owner.engine.snapshot();
+    process.kill(pid ?? 0, "SIGKILL");
+    await owner.engine.stop();
+    await until("the alarm opened the cell", async () => (await survivor.engine.snapshot()).occupied === 1);
+    expect((await survivor.engine.snapshot()).residents).toEqual(residents);
+    await until("it ran", async () => (await askJson<Count>(survivor.engine, "/a/read")).count === 1);
+  });
+
   it("starts another one, after telling", async () => {
     const events: string[] = [];
     const tell = { ready: () => events.push("ready"), exited: () => events.push("exited") };

@@ -156,6 +156,7 @@ describe("what the entry module adds", () => {
         import { DurableObject } from "cloudflare:workers";
         export class Room extends DurableObject {
           async fetch(request) {
+            if (request.url.endsWith("/reserved")) return new Response("body", { status: 201, headers: reserved });
             const [client, server] = Object.values(new WebSocketPair());
             server.accept();
             return new Response(null, { status: 101, webSocket: client, headers: { "sec-websocket-protocol": "chat", "x-celld-x": "1", kept: "yes" } });
@@ -169,7 +170,7 @@ describe("what the entry module adds", () => {
             if (pathname === "/rejects") return Promise.reject("a string");
             if (pathname === "/undefined") return undefined;
             if (pathname === "/reserved") return new Response("body", { status: 201, headers: reserved });
-            if (pathname === "/immutable") return Object.assign(await fetch("data:text/plain,hi").catch(() => Response.redirect("http://x/")));
+            if (pathname === "/of-a-cell") return env.ROOM.get(env.ROOM.idFromName("a")).fetch("http://cell/reserved");
             if (pathname === "/headers") return Response.json([...request.headers]);
             if (pathname === "/socket") return env.ROOM.get(env.ROOM.idFromName("a")).fetch(request);
             if (pathname === "/own-socket") {
@@ -210,8 +211,11 @@ describe("what the entry module adds", () => {
     expect(after.requestsInFlight).toBe(0);
   });
 
-  it("takes reserved headers out of answers, and nothing else", async () => {
-    const { status, text, headers } = await ask(node.engine, "/reserved");
+  it.each([
+    ["its own", "/reserved"],
+    ["an answer that it got from a cell", "/of-a-cell"],
+  ])("takes reserved headers out of %s, and nothing else", async (_, path) => {
+    const { status, text, headers } = await ask(node.engine, path);
     expect([status, text, headers["x-cell"]]).toEqual([201, "body", "kept"]);
     for (const name of ["x-cells-a", "x-celld-b", "cellkit-outcome", "proxy-status"]) {
       expect(headers).not.toHaveProperty(name);
@@ -239,8 +243,10 @@ describe("what the entry module adds", () => {
   });
 
   it("keeps an upgrade an upgrade, its protocol and headers included", async () => {
-    const { socket, closed } = await openSocket(node.engine, "/socket", ["chat"]);
-    expect(socket.protocol).toBe("chat");
+    const { socket, closed, headers } = await openSocket(node.engine, "/socket", ["chat"]);
+    expect([socket.protocol, headers["kept"]]).toEqual(["chat", "yes"]);
+    // The answer came from a cell: its headers cannot be changed, so it was copied, socket and all.
+    expect(headers).not.toHaveProperty("x-celld-x");
     socket.close(3000, "bye");
     await closed;
   });

@@ -1,6 +1,7 @@
 // One engine from start to stop, with a real workerd and a real bucket server.
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { openBucket } from "@cellkit/bucket";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { processFate } from "../src/process-identity.ts";
 import { findWorkerd } from "../src/workerd-binary.ts";
@@ -150,6 +151,32 @@ describe("start", () => {
   });
 });
 
+describe("a start that is broken off", () => {
+  it("ends the workerd that was being started, and says why", async () => {
+    await fleet.deploy({ source: hello });
+    const { engine, directory } = await fleet.node({ start: false });
+    const stop = new AbortController();
+    const started = engine.start({ signal: stop.signal }).catch((error: unknown) => error);
+    const child = await until("workerd runs", async () => {
+      const text = await readFile(join(directory, "engine.json"), "utf8").catch(() => undefined);
+      return text === undefined ? undefined : JSON.parse(text).child;
+    });
+    stop.abort(new RangeError("enough"));
+    expect(await started).toEqual(new RangeError("enough"));
+    expect(await processFate(child)).toBe("gone");
+  });
+
+  it("does not stop the engine when its signal is aborted later", async () => {
+    await fleet.deploy({ source: hello });
+    const { engine } = await fleet.node({ start: false });
+    const stop = new AbortController();
+    await engine.start({ signal: stop.signal });
+    stop.abort();
+    expect((await ask(engine, "/")).text).toBe("hello");
+    expect(engine.healthy()).toBe(true);
+  });
+});
+
 describe("storage", () => {
   it.each(["cells/Room:00/own.json", "nodes/node_1.json"])(
     "of an original celld (%s) is refused",
@@ -198,6 +225,14 @@ describe("bad input", () => {
     await writeFile(join(fleet.root, "file"), "");
     const { engine } = await fleet.node({ start: false, directory: join(fleet.root, "file", "data") });
     await expect(engine.start()).rejects.toMatchObject({ code: "CELLKIT_ENGINE_DATA_DIRECTORY" });
+  });
+
+  it("passes on that the bucket cannot be reached, with nothing left behind", async () => {
+    const { endpoint } = fleet;
+    await using gone = openBucket(fleet.bucketUrl, { ...fleet, endpoint: "http://127.0.0.1:1" });
+    const { engine, directory } = await fleet.node({ start: false, bucket: gone, endpoint });
+    await expect(engine.start()).rejects.toMatchObject({ code: "CELLKIT_BUCKET_UNREACHABLE" });
+    expect(await readdir(directory)).toEqual(["cells"]);
   });
 
   it("refuses a data directory that a running node uses", async () => {
@@ -263,6 +298,8 @@ describe("stop", () => {
       false,
     ]);
     await expect(stat(publicSocket)).rejects.toMatchObject({ code: "ENOENT" });
+    // Neither keys nor secrets stay behind.
+    expect(await readdir(directory)).toEqual(["cells"]);
   });
 
   it("before the start leaves nothing to start", async () => {

@@ -1,6 +1,7 @@
 // Starts test/support/owner.ts and waits until its engine serves.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { WorkerdEngineOptions } from "../../src/index.ts";
@@ -25,6 +26,8 @@ export async function startOwner(options: OwnerOptions): Promise<Owner> {
   const script = fileURLToPath(new URL("./owner.ts", import.meta.url));
   const child = spawn(process.execPath, ["--conditions=@cellkit/source", script, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
+    // What a killed process leaves in the temporary directory goes with the test's own.
+    env: { ...process.env, TMPDIR: dirname(options.directory) },
   });
   const lines = createInterface({ input: child.stdout });
   const line = await Promise.race([

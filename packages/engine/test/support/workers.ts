@@ -20,11 +20,16 @@ export class Room extends DurableObject {
       } else this.ctx.acceptWebSocket(server);
       return new Response(null, { status: 101, webSocket: client });
     }
-    if (action === "slow") await new Promise((resolve) => setTimeout(resolve, 1500));
+    if (action === "alarm") await this.ctx.storage.setAlarm(Date.now() + 1500);
+    if (action === "slow") {
+      console.log("slow request runs");
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+    }
     if (action === "write") this.ctx.storage.sql.exec("insert into writes default values");
     const { count } = this.ctx.storage.sql.exec("select count(*) as count from writes").one();
     return Response.json({ count, boot: this.boot });
   }
+  alarm() { this.ctx.storage.sql.exec("insert into writes default values"); }
   webSocketMessage(socket, message) { socket.send("echo " + message); }
 }
 export default {
