@@ -60,11 +60,19 @@ export async function closeCellSockets(socketPath: string, command: CloseCommand
   );
 }
 
+/** Whether the entry module answers. */
+export async function entryAnswers(socketPath: string, timeoutMs: number): Promise<boolean> {
+  return await succeeds({ socketPath, path: "/ping", method: "GET", timeoutMs });
+}
+
 /** Whether the process serves, holds its lease and is not stopping. False also when nothing answers. */
 export async function clusterReady(port: number, timeoutMs: number): Promise<boolean> {
+  return await succeeds({ host: "127.0.0.1", port, path: "/ready", method: "GET", timeoutMs });
+}
+
+async function succeeds(question: Question): Promise<boolean> {
   try {
-    const { status } = await ask({ host: "127.0.0.1", port, path: "/ready", method: "GET", timeoutMs });
-    return status === 200;
+    return (await ask(question)).status === 200;
   } catch {
     return false;
   }

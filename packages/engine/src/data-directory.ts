@@ -25,7 +25,7 @@ const recordSchema = z.object({
 });
 
 /** The record of a running or former workerd of this data directory. */
-export type ChildRecord = z.infer<typeof recordSchema>;
+type ChildRecord = z.infer<typeof recordSchema>;
 
 /** A file for workerd. */
 export interface ConfigFile {

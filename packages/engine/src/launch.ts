@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { childEnvironment, writeConfig } from "./child-files.ts";
 import { type ChildExit, startChild, type WorkerdChild } from "./child-process.ts";
-import { clusterReady, readEntryState } from "./control-client.ts";
+import { clusterReady, entryAnswers } from "./control-client.ts";
 import { classifyDeath } from "./core/child-death.ts";
 import type { WorkerPlan } from "./core/worker-plan.ts";
 import type { DataDirectory } from "./data-directory.ts";
@@ -115,14 +115,8 @@ async function waitUntilServing(
   const serve = async (): Promise<number> => {
     const port = await child.clusterPort;
     while (!(await clusterReady(port, answerTimeoutMs))) await pause(readyPollMs, deadline);
-    for (;;) {
-      const answered = await readEntryState(controlSocket, answerTimeoutMs).then(
-        () => true,
-        () => false,
-      );
-      if (answered) return port;
-      await pause(readyPollMs, deadline);
-    }
+    while (!(await entryAnswers(controlSocket, answerTimeoutMs))) await pause(readyPollMs, deadline);
+    return port;
   };
   return await Promise.race([serve(), late]);
 }

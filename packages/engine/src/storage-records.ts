@@ -8,7 +8,7 @@ import { EngineStorageError } from "./errors.ts";
 const formatKey = "cellkit/format.json";
 const clusterKeyKey = "fleet/cluster-auth.json";
 /** What this engine writes; another text in the record means that this prefix is not ours to touch. */
-export const storageFormat = { engine: "workerd-cluster", format: 1 } as const;
+const storageFormat = { engine: "workerd-cluster", format: 1 } as const;
 
 const formatSchema = z.looseObject({ engine: z.string(), format: z.number() });
 const clusterKeySchema = z.looseObject({ key: z.string().regex(/^[0-9a-f]{64}$/) });

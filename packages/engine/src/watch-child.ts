@@ -1,7 +1,7 @@
 // Whether a workerd still answers. One thread does its JavaScript, its cluster and its lease: a Worker that loops stops all
 // of it, and neither its port nor a signal would tell.
 import type { ChildExit } from "./child-process.ts";
-import { readEntryState } from "./control-client.ts";
+import { entryAnswers } from "./control-client.ts";
 import type { EngineLog } from "./engine-options.ts";
 import type { Launched } from "./launch.ts";
 import { pause } from "./pause.ts";
@@ -27,12 +27,10 @@ export async function watchChild(launched: Launched, options: WatchOptions): Pro
   while (!gone.signal.aborted) {
     await pause(watchMs, gone.signal).catch(() => undefined);
     if (gone.signal.aborted) break;
-    try {
-      await readEntryState(launched.controlSocket, answerTimeoutMs);
+    if (await entryAnswers(launched.controlSocket, answerTimeoutMs)) {
       lastAnswerMs = performance.now();
       options.answered();
-    } catch {
-      if (performance.now() - lastAnswerMs < options.watchdogMs) continue;
+    } else if (performance.now() - lastAnswerMs >= options.watchdogMs) {
       options.log.error({ pid: launched.child.pid }, "workerd does not answer: ending it");
       launched.child.kill("SIGKILL");
       await launched.exited;

@@ -30,18 +30,26 @@ export async function findWorkerd(from: string | URL = import.meta.url): Promise
       `there is no workerd for ${platform}: run the node on Linux or macOS, x64 or arm64`,
     );
   }
-  const wrapper = await readVersion(from, "workerd");
-  if (wrapper.version !== pinnedWorkerdVersion)
+  const require = createRequire(from);
+  const wrapper = await readVersion("workerd", () => require.resolve("workerd/package.json"));
+  if (wrapper.version !== pinnedWorkerdVersion) {
     throw new WorkerdVersionError(wrapper.version, pinnedWorkerdVersion);
-  const binary = await readVersion(wrapper.manifest, binaryPackage);
-  if (binary.version !== pinnedWorkerdVersion)
+  }
+  // The wrapper's optional dependency: found from where the wrapper lies.
+  const resolve = (path: string) => createRequire(wrapper.manifest).resolve(`${binaryPackage}/${path}`);
+  const binary = await readVersion(binaryPackage, () => resolve("package.json"));
+  if (binary.version !== pinnedWorkerdVersion) {
     throw new WorkerdVersionError(binary.version, pinnedWorkerdVersion);
-  return createRequire(binary.manifest).resolve(`${binaryPackage}/bin/workerd`);
+  }
+  return resolve("bin/workerd");
 }
 
-async function readVersion(from: string | URL, name: string): Promise<{ version: string; manifest: string }> {
+async function readVersion(
+  name: string,
+  locate: () => string,
+): Promise<{ version: string; manifest: string }> {
   try {
-    const manifest = createRequire(from).resolve(`${name}/package.json`);
+    const manifest = locate();
     const { version } = manifestSchema.parse(JSON.parse(await readFile(manifest, "utf8")));
     return { version, manifest };
   } catch (error) {

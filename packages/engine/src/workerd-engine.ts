@@ -5,11 +5,11 @@
 import { BucketError } from "@cellkit/bucket";
 import { type Deployment, readCurrent, readDeployment } from "@cellkit/deployment";
 import type { ChildExit } from "./child-process.ts";
-import { closeCellSockets, type EntryState, readEntryState } from "./control-client.ts";
+import { closeCellSockets } from "./control-client.ts";
 import { backOffMs } from "./core/back-off.ts";
 import { classifyDeath } from "./core/child-death.ts";
 import { planWorker } from "./core/worker-plan.ts";
-import { type DataDirectory, openDataDirectory } from "./data-directory.ts";
+import type { DataDirectory } from "./data-directory.ts";
 import { type ResolvedOptions, resolveOptions, type WorkerdEngineOptions } from "./engine-options.ts";
 import { EngineStateError } from "./errors.ts";
 import { handOver } from "./hand-over.ts";
@@ -24,13 +24,9 @@ import type {
   NodeEngine,
 } from "./node-engine.ts";
 import { pause } from "./pause.ts";
-import { endPredecessor } from "./predecessor.ts";
-import { residentBytes } from "./process-identity.ts";
-import { readSecrets } from "./secrets-file.ts";
-import { claimStorage, clusterKey } from "./storage-records.ts";
-import { answerTimeoutMs, staleAnswerMs, watchChild } from "./watch-child.ts";
-import { readWorkerRuntime } from "./worker-runtime.ts";
-import { findWorkerd } from "./workerd-binary.ts";
+import { type LaunchParts, prepareLaunch } from "./prepare-launch.ts";
+import { processSnapshot } from "./process-snapshot.ts";
+import { staleAnswerMs, watchChild } from "./watch-child.ts";
 
 const closeCode = 1012;
 const closeReason = "node draining";
@@ -44,8 +40,6 @@ const stableMs = 30_000;
 export function createWorkerdEngine(options: WorkerdEngineOptions): NodeEngine {
   return new WorkerdEngine(resolveOptions(options));
 }
-
-type Parts = Omit<LaunchInput, "plan">;
 
 class WorkerdEngine implements NodeEngine {
   readonly #options: ResolvedOptions;
@@ -89,7 +83,8 @@ class WorkerdEngine implements NodeEngine {
     const signals = [this.#ending.signal, ...(options.signal === undefined ? [] : [options.signal])];
     const signal = AbortSignal.any(signals);
     try {
-      const parts = await this.#prepare(signal);
+      const parts = await prepareLaunch(this.#options, signal);
+      this.#directory = parts.directory;
       const deployment = await readDeployment(this.#options.bucket, undefined, { signal });
       if (deployment === undefined) {
         this.#state = "ready";
@@ -147,33 +142,12 @@ class WorkerdEngine implements NodeEngine {
   }
 
   async snapshot(): Promise<EngineSnapshot> {
-    const serving = this.#serving;
-    const [entry, rssBytes] = await Promise.all([
-      serving === undefined ? undefined : this.#ask(serving.launched).catch(() => undefined),
-      this.#launched === undefined ? undefined : residentBytes(this.#launched.child.pid),
-    ]);
-    const {
-      cells: occupied,
-      exact: exactCells,
-      opened: openedCells,
-      residents,
-      regularSockets,
-    } = entry ?? {};
     return {
       state: this.#state,
       deployment: this.#deployment,
       restartCount: this.#restartCount,
       membership: this.#membership,
-      pid: this.#launched?.child.pid,
-      rssBytes,
-      occupied,
-      exactCells,
-      residents,
-      openedCells,
-      regularSockets,
-      requests: entry?.requests,
-      requestsInFlight: entry?.inFlight,
-      requestsFailed: entry?.failed,
+      ...(await processSnapshot(this.#launched?.child.pid, this.#serving?.launched.controlSocket)),
     };
   }
 
@@ -188,27 +162,8 @@ class WorkerdEngine implements NodeEngine {
     return { cells, regularSockets: regular, failed };
   }
 
-  async #prepare(signal: AbortSignal): Promise<Parts> {
-    const { bucket, log, secretsFile, unsafeBinary } = this.#options;
-    const binary = unsafeBinary ?? (await findWorkerd());
-    const secrets = secretsFile === undefined ? {} : await readSecrets(secretsFile);
-    const directory = await openDataDirectory(this.#options.directory);
-    await claimStorage(bucket, signal);
-    await endPredecessor(directory, bucket, log, signal);
-    this.#directory = directory;
-    const key = await clusterKey(bucket, signal);
-    return {
-      options: this.#options,
-      directory,
-      binary,
-      runtime: await readWorkerRuntime(),
-      clusterKey: key,
-      secrets,
-    };
-  }
-
   /** Polls until there is a deployment, and adopts it; when it cannot be used, another one is waited for. */
-  async #awaitDeployment(parts: Parts): Promise<void> {
+  async #awaitDeployment(parts: LaunchParts): Promise<void> {
     const { signal } = this.#ending;
     const { bucket, log, deploymentPollMs } = this.#options;
     let refused: string | undefined;
@@ -236,7 +191,7 @@ class WorkerdEngine implements NodeEngine {
   }
 
   /** First start on a deployment: its failures are thrown. */
-  async #adopt(parts: Parts, deployment: Deployment, signal: AbortSignal): Promise<void> {
+  async #adopt(parts: LaunchParts, deployment: Deployment, signal: AbortSignal): Promise<void> {
     const input = { ...parts, plan: planWorker(deployment) };
     const launched = await this.#launch(input, signal);
     const kill = (): void => launched.child.kill("SIGKILL");
@@ -313,10 +268,6 @@ class WorkerdEngine implements NodeEngine {
 
   #answered(): void {
     this.#lastAnswerMs = performance.now();
-  }
-
-  #ask(launched: Launched): Promise<EntryState> {
-    return readEntryState(launched.controlSocket, answerTimeoutMs);
   }
 
   /** The process is gone, whatever for: nothing may be sent to it, and nobody need wait for its lease. */

@@ -1,5 +1,6 @@
 // Runs inside workerd, in the application's own isolate, on every node. It must stay invisible to the application: no name,
-// export, class identity, header or stream may look different because of it. It may import nothing but the runtime's own.
+// export, class identity, header or stream may look different because of it. It may import nothing but the runtime's own,
+// and is one file, longer than ours usually are, because every module here takes a name from the application.
 //
 //  public entrypoint   calls the application's default export; collects small bodies, strips reserved headers, turns an
 //                      uncaught exception into an answer, counts
@@ -289,6 +290,7 @@ export function controlEntrypoint() {
     async fetch(request) {
       token ??= crypto.randomUUID();
       const { pathname, searchParams } = new URL(request.url);
+      if (request.method === "GET" && pathname === "/ping") return new Response("ok");
       if (request.method === "GET" && pathname === "/state") return Response.json(state());
       if (request.method === "POST" && pathname === "/close") {
         const command = [token, searchParams.get("code"), searchParams.get("reason")].join(" ");

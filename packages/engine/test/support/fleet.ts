@@ -11,7 +11,7 @@ import { createWorkerdEngine, type NodeEngine, type WorkerdEngineOptions } from 
 import { type TestWorker, testBundle } from "./bundles.ts";
 
 /** A line of an engine's log. */
-export interface LogLine {
+interface LogLine {
   readonly level: string;
   readonly message: string;
   readonly fields: object;

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 
 /** A write that was kept back. */
-export interface HeldWrite {
+interface HeldWrite {
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
   /** Sends it to the store and answers the store's status. */

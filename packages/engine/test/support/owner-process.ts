@@ -1,4 +1,4 @@
-// Starts test/support/owner.ts and waits until its engine serves.
+// Starts test/fixtures/owner.ts and waits until its engine serves.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { dirname } from "node:path";
@@ -23,7 +23,7 @@ export type OwnerOptions = Pick<
 
 /** Starts an owner process. */
 export async function startOwner(options: OwnerOptions): Promise<Owner> {
-  const script = fileURLToPath(new URL("./owner.ts", import.meta.url));
+  const script = fileURLToPath(new URL("../fixtures/owner.ts", import.meta.url));
   const child = spawn(process.execPath, ["--conditions=@cellkit/source", script, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
     // What a killed process leaves in the temporary directory goes with the test's own.
