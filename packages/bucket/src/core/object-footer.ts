@@ -5,7 +5,7 @@
 import { z } from "zod";
 
 /** Bytes after the JSON. */
-export const TRAILER_BYTES = 12;
+const TRAILER_BYTES = 12;
 /** The longest accepted JSON: S3 allows 2 KiB of user metadata and 8 KiB of headers. */
 export const FOOTER_LIMIT_BYTES = 16 * 1024;
 const MAGIC = "cellkit1";

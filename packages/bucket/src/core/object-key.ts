@@ -14,7 +14,7 @@
 import { BucketKeyError } from "../errors.ts";
 
 /** S3's limit of a key. */
-export const KEY_LIMIT_BYTES = 1024;
+const KEY_LIMIT_BYTES = 1024;
 /** Bytes of a piece in one name: 80 bytes of `%xx` and one character of kind stay under 255. */
 export const PIECE_BYTES = 80;
 

@@ -58,7 +58,7 @@ export interface SignedRequest {
 }
 
 /** `date/region/s3/aws4_request` */
-export function scopeOf(timestamp: string, region: string): string {
+function scopeOf(timestamp: string, region: string): string {
   return `${timestamp.slice(0, 8)}/${region}/s3/aws4_request`;
 }
 

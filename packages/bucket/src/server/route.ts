@@ -18,7 +18,7 @@ export interface Site {
 }
 
 /** The most that a request of a kind whose body is XML may send: 1,000 keys of 1,024 bytes, escaped. */
-export const XML_LIMIT_BYTES = 4 * 1024 * 1024;
+const XML_LIMIT_BYTES = 4 * 1024 * 1024;
 
 /** How many bytes the body of this request may have. */
 export function bodyLimit(head: RequestHead, site: Site): number {

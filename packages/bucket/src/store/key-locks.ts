@@ -35,25 +35,35 @@ export class KeyLocks {
     this.#directory = directory;
   }
 
-  /** Waits for a key's lock and answers the function that releases it. @throws the signal's reason */
-  async acquire(keyBytes: string, signal?: AbortSignal): Promise<() => void> {
+  /**
+   * Waits for a key's lock and answers the function that releases it; undefined when `stillWanted` answered false, which
+   * is asked whenever it may have changed.
+   * @throws the signal's reason
+   */
+  async acquire(
+    keyBytes: string,
+    signal?: AbortSignal,
+    stillWanted: () => boolean = () => true,
+  ): Promise<(() => void) | undefined> {
     signal?.throwIfAborted();
     const stripe = this.#stripe(stripeOf(keyBytes));
     const before = stripe.tail;
     const done = Promise.withResolvers<void>();
     stripe.tail = done.promise;
     await before;
+    let locked = false;
     try {
-      await poll(stripe.turn, signal);
-      try {
-        await poll(stripe.lock, signal);
-      } finally {
-        unlock(stripe.turn);
+      if (await poll(stripe.turn, signal, stillWanted)) {
+        try {
+          locked = await poll(stripe.lock, signal, stillWanted);
+        } finally {
+          unlock(stripe.turn);
+        }
       }
-    } catch (error) {
-      done.resolve();
-      throw error;
+    } finally {
+      if (!locked) done.resolve();
     }
+    if (!locked) return undefined;
     return () => {
       unlock(stripe.lock);
       done.resolve();
@@ -86,12 +96,18 @@ export class KeyLocks {
   }
 }
 
-async function poll(fd: number, signal: AbortSignal | undefined): Promise<void> {
+async function poll(
+  fd: number,
+  signal: AbortSignal | undefined,
+  stillWanted: () => boolean,
+): Promise<boolean> {
   let pauseMs = POLL_FIRST_MS;
-  while (!tryLock(fd)) {
+  while (stillWanted()) {
+    if (tryLock(fd)) return true;
     await sleep(pauseMs, undefined, { signal });
     pauseMs = Math.min(pauseMs * 2, POLL_LIMIT_MS);
   }
+  return false;
 }
 
 /** FNV-1a over the bytes of the key. */

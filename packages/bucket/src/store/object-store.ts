@@ -76,7 +76,7 @@ export class ObjectStore {
     const bytes = keyBytes(key);
     const path = this.pathOf(bytes);
     try {
-      return await this.#exclusively(bytes, signal, async () => {
+      return await this.#exclusively(bytes, path, condition, signal, async () => {
         const outcome = check(path, condition);
         if (outcome.kind === "applied") {
           await staged.persist();
@@ -95,7 +95,7 @@ export class ObjectStore {
   async delete(key: string, condition: Condition, signal?: AbortSignal): Promise<Outcome> {
     const bytes = keyBytes(key);
     const path = this.pathOf(bytes);
-    return await this.#exclusively(bytes, signal, async () => {
+    return await this.#exclusively(bytes, path, condition, signal, async () => {
       const outcome = check(path, condition);
       if (outcome.kind !== "applied") return outcome;
       try {
@@ -168,9 +168,27 @@ export class ObjectStore {
     return join(this.layout.objects, ...pathOfKey(bytes));
   }
 
-  async #exclusively<T>(bytes: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  /** Runs work under the key's lock, unless the condition fails while it waits: the losers of a race leave at once. */
+  async #exclusively(
+    bytes: string,
+    path: string,
+    condition: Condition,
+    signal: AbortSignal | undefined,
+    work: () => Promise<Outcome>,
+  ): Promise<Outcome> {
     if (this.#closed !== undefined) throw new BucketClosedError(this.layout.root);
-    const release = await this.#locks.acquire(bytes, signal);
+    let outcome: Outcome = { kind: "applied" };
+    let release: (() => void) | undefined;
+    try {
+      release = await this.#locks.acquire(bytes, signal, () => {
+        outcome = check(path, condition);
+        return outcome.kind === "applied";
+      });
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw diskFailure(this.layout.root, error);
+    }
+    if (release === undefined) return outcome;
     try {
       return await this.guarded(work);
     } finally {

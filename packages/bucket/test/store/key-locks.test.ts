@@ -23,7 +23,7 @@ describe("the lock of a key", () => {
         order.push(`in ${index}`);
         await sleep(1);
         order.push(`out ${index}`);
-        release();
+        release?.();
       }),
     );
     expect(order).toEqual(Array.from({ length: 20 }, (_, index) => [`in ${index}`, `out ${index}`]).flat());
@@ -43,7 +43,7 @@ describe("the lock of a key", () => {
           turns.push(store);
           await sleep(2);
           inside -= 1;
-          release();
+          release?.();
         }),
       ),
     );
@@ -56,8 +56,8 @@ describe("the lock of a key", () => {
   it("is another one for another key", async () => {
     const locks = await open(await temporaryDirectory());
     const release = await locks.acquire("a");
-    (await locks.acquire("b"))();
-    release();
+    (await locks.acquire("b"))?.();
+    release?.();
   });
 
   it("is not waited for once the signal is aborted, and is free afterwards", async () => {
@@ -67,10 +67,25 @@ describe("the lock of a key", () => {
     const abort = new AbortController();
     const waiting = two.acquire("k", abort.signal);
     abort.abort(new TypeError("enough"));
-    await expect(waiting).rejects.toThrow();
-    release();
-    (await two.acquire("k"))();
+    await expect(waiting).rejects.toMatchObject({ name: "AbortError", cause: { message: "enough" } });
+    release?.();
+    (await two.acquire("k"))?.();
     await expect(two.acquire("k", AbortSignal.abort(new TypeError("before")))).rejects.toThrow("before");
+  });
+
+  it("is not waited for once it is not wanted any more", async () => {
+    const directory = await temporaryDirectory();
+    const [one, two] = [await open(directory), await open(directory)];
+    const release = await one.acquire("k");
+    let wanted = true;
+    const waiting = [one, two, two].map((locks) => locks.acquire("k", undefined, () => wanted));
+    await sleep(5);
+    wanted = false;
+    expect(await waiting[1]).toBeUndefined();
+    expect(await waiting[2]).toBeUndefined();
+    release?.();
+    expect(await waiting[0]).toBeUndefined();
+    (await two.acquire("k"))?.();
   });
 
   it("is closed only when it was released", async () => {
@@ -82,14 +97,14 @@ describe("the lock of a key", () => {
     });
     await sleep(5);
     expect(closed).toBe(false);
-    release();
+    release?.();
     await closing;
   });
 
   it("takes two files of 256 pairs, the same ones for every process", async () => {
     const directory = await temporaryDirectory();
     const locks = await open(directory);
-    (await locks.acquire("fleet/v1/nodes/a.json"))();
+    (await locks.acquire("fleet/v1/nodes/a.json"))?.();
     expect((await readdir(directory)).sort()).toEqual(["6d.lock", "6d.turn"]);
   });
 });

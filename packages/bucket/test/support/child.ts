@@ -14,9 +14,9 @@ export interface Child {
   kill(): Promise<void>;
 }
 
-/** Starts `test/support/<script>` with arguments; killed when the test ends. */
+/** Starts `test/fixtures/<script>` with arguments; killed when the test ends. */
 export function startChild(script: string, args: readonly string[], before: readonly string[] = []): Child {
-  const path = fileURLToPath(new URL(script, import.meta.url));
+  const path = fileURLToPath(new URL(`../fixtures/${script}`, import.meta.url));
   const [command = process.execPath, ...rest] = [...before, process.execPath, path, ...args];
   const child = spawn(command, rest, { stdio: ["pipe", "pipe", "inherit"] });
   const gone = new Promise<void>((done) => child.once("exit", () => done()));

@@ -28,7 +28,7 @@ export interface RawAnswer {
   code: string | undefined;
 }
 
-export function timestampOf(timeMs: number): string {
+function timestampOf(timeMs: number): string {
   return `${new Date(timeMs).toISOString().replace(/[-:]/g, "").slice(0, 15)}Z`;
 }
 
