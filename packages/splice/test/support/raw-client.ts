@@ -2,7 +2,9 @@
 import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
-const patienceMs = 8_000;
+const patienceMs = 20_000;
+/** A condition may hold by something that is no event of this socket. */
+const lookMs = 5;
 
 export class RawClient {
   readonly socket: Socket;
@@ -50,7 +52,7 @@ export class RawClient {
         );
       }
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, leftMs);
+        const timer = setTimeout(resolve, Math.min(leftMs, lookMs));
         this.#wake.push(() => {
           clearTimeout(timer);
           resolve();
@@ -63,6 +65,18 @@ export class RawClient {
   async receive(part: string, count = 1): Promise<string> {
     await this.until(JSON.stringify(part), () => this.text.split(part).length > count);
     return this.text;
+  }
+
+  /** Reads on without keeping what comes, until so many more bytes came. */
+  async count(sizeBytes: number): Promise<void> {
+    let received = 0;
+    this.socket.removeAllListeners("data");
+    this.socket.on("data", (chunk: Buffer) => {
+      received += chunk.length;
+    });
+    this.socket.resume();
+    await this.until(`${sizeBytes} bytes`, () => received >= sizeBytes);
+    if (received > sizeBytes) throw new Error(`${received} bytes in place of ${sizeBytes}`);
   }
 
   /** Waits for the peer's FIN; a reset fails. */

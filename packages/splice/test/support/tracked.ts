@@ -54,7 +54,7 @@ export function trackResponse(pieces: readonly Uint8Array[], method = "GET"): Tr
   try {
     for (const piece of pieces) {
       let offset = 0;
-      while (offset < piece.length && tracker.state !== "complete" && tracker.state !== "tunnel") {
+      while (offset < piece.length && !isOver(tracker)) {
         const before = tracker.head;
         offset = tracker.push(piece, offset);
         if (tracker.head !== undefined && tracker.head !== before) {
@@ -73,4 +73,8 @@ export function trackResponse(pieces: readonly Uint8Array[], method = "GET"): Tr
     track.last = `refused: ${error.rule}`;
   }
   return track;
+}
+
+function isOver({ state }: ResponseTracker): boolean {
+  return state === "complete" || state === "tunnel";
 }
