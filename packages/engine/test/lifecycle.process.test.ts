@@ -2,7 +2,8 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openBucket } from "@cellkit/bucket";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { processFate } from "../src/process-identity.ts";
 import { findWorkerd } from "../src/workerd-binary.ts";
 import { startFleet, type TestFleet } from "./support/fleet.ts";
@@ -119,6 +120,15 @@ describe("start", () => {
     await writeFile(secretsFile, JSON.stringify({ TOKEN: 'a"b\\', BOTH: "secret" }), { mode: 0o600 });
     const { engine } = await fleet.node({ secretsFile });
     expect(await askJson(engine, "/")).toEqual({ ...vars, TOKEN: 'a"b\\', BOTH: "secret" });
+  });
+
+  it("gives any text to the Worker unchanged", async () => {
+    const numRuns = inject("size") === "long" ? 5000 : 300;
+    const texts = fc.sample(fc.string({ unit: "binary", maxLength: 40 }), { seed: inject("seed"), numRuns });
+    const vars = Object.fromEntries(texts.map((text, index) => [`V${index}`, text]));
+    await fleet.deploy({ source: "export default { fetch: (_, env) => Response.json(env) };", vars });
+    const { engine } = await fleet.node();
+    expect(await askJson(engine, "/")).toEqual(vars);
   });
 
   it("loads wasm, text and data modules", async () => {
