@@ -10,9 +10,9 @@ import {
   type RunningDaemon,
   StopSequence,
 } from "@cellkit/daemon";
-import { createWorkerdEngine, type NodeEngine } from "@cellkit/engine";
+import { createWorkerdEngine, type NodeEngine, reservedFieldPrefixes } from "@cellkit/engine";
 import { createSpliceServer, type SpliceServer } from "@cellkit/splice";
-import { carryClusterConnection } from "./cluster-connect.ts";
+import { ClusterConnections } from "./cluster-connect.ts";
 import type { CelldConfig } from "./config.ts";
 import { ignoredVariables } from "./environment.ts";
 import { DrainTimeoutError, FencedError } from "./errors.ts";
@@ -37,11 +37,13 @@ export async function startNode(
   defer("the bucket", () => bucket.close());
 
   const cfBlobHeader = `cellkit-cf-${randomBytes(16).toString("hex")}`;
+  const cluster = new ClusterConnections();
   let engine: NodeEngine | undefined;
   const isDraining = () => publicServer.draining;
   const publicServer: SpliceServer = createSpliceServer(() => engine?.publicSocket, {
     local: (request) => answerPublicly(request, { draining: isDraining(), engine }),
     clientHeader: { name: cfBlobHeader, value: ({ address }) => ({ clientIp: address }) },
+    strippedRequestFields: reservedFieldPrefixes,
   });
   defer("the public listener", () => publicServer.close());
   let metrics: Metrics | undefined;
@@ -86,7 +88,7 @@ export async function startNode(
         }),
       },
     ],
-    onConnect: (request, socket, head) => carryClusterConnection(engine?.clusterPort, request, socket, head),
+    onConnect: (request, socket, head) => cluster.carry(engine?.clusterPort, request, socket, head),
     onError: (error, request) =>
       log.error({ err: error, ...request }, "a route of the internal listener failed"),
   });
@@ -119,7 +121,7 @@ export async function startNode(
     { public: addressText(open), internal: addressText(internal), deployment: running.deployment ?? null },
     "ready",
   );
-  return { stop: () => drainSequence(context, publicServer, running).run() };
+  return { stop: () => drainSequence(context, publicServer, running, cluster).run() };
 }
 
 /** The ordered stop: refuse, tell the sockets, let requests end, hand the cells over. */
@@ -127,6 +129,7 @@ function drainSequence(
   { config, log }: DaemonContext<CelldConfig>,
   publicServer: SpliceServer,
   engine: NodeEngine,
+  cluster: ClusterConnections,
 ): StopSequence {
   const deadlineMs = performance.now() + config.shutdownDrainMs;
   const leftMs = () => Math.max(0, deadlineMs - performance.now());
@@ -149,7 +152,7 @@ function drainSequence(
   steps.add(
     "hand the cells over",
     async () => {
-      const idle = () => publicServer.counts().inFlight === 0;
+      const idle = () => publicServer.counts().inFlight === 0 && cluster.openCount === 0;
       const { clean } = await engine.drain({ deadlineMs: leftMs(), idle });
       if (!clean)
         throw new DrainTimeoutError(
