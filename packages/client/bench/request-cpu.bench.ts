@@ -4,7 +4,9 @@ import { fileURLToPath } from "node:url";
 import { Agent, type Dispatcher, Pool, RetryAgent } from "undici";
 import { Fleet } from "../src/fleet.ts";
 
-const REQUEST_COUNT = 6_000;
+const REQUEST_COUNT = 300;
+/** A round's figure is its cheapest block: what others do on a shared machine can only add to the CPU time. */
+const BLOCK_COUNT = 6;
 const PARALLEL_COUNT = 32;
 
 interface Side {
@@ -24,8 +26,14 @@ async function startServer(): Promise<{ child: ChildProcess; port: number }> {
   return { child, port };
 }
 
-/** CPU microseconds of this process per request. */
-async function cpuPerRequest({ dispatcher, origin }: Side): Promise<number> {
+/** CPU microseconds of this process per request, in the cheapest block. */
+async function cpuPerRequest(side: Side): Promise<number> {
+  let lowest = Number.POSITIVE_INFINITY;
+  for (let block = 0; block < BLOCK_COUNT; block += 1) lowest = Math.min(lowest, await measureBlock(side));
+  return lowest;
+}
+
+async function measureBlock({ dispatcher, origin }: Side): Promise<number> {
   let left = REQUEST_COUNT;
   const worker = async (): Promise<void> => {
     while (left > 0) {
@@ -34,7 +42,6 @@ async function cpuPerRequest({ dispatcher, origin }: Side): Promise<number> {
       await body.text();
     }
   };
-  globalThis.gc?.();
   const before = process.cpuUsage();
   await Promise.all(Array.from({ length: PARALLEL_COUNT }, worker));
   const { user, system } = process.cpuUsage(before);
@@ -66,8 +73,8 @@ function comparison(peer: (origin: string) => Dispatcher) {
 const shared = {
   subject: "Fleet.request",
   unit: "CPU us/request",
-  roundCount: 21,
-  conditions: `GET, 5-byte body read as text, ${REQUEST_COUNT} requests a round, ${PARALLEL_COUNT} at a time, server in another process`,
+  roundCount: 81,
+  conditions: `GET, 5-byte body read as text, cheapest of ${BLOCK_COUNT} blocks of ${REQUEST_COUNT} requests, ${PARALLEL_COUNT} at a time, server in another process`,
 };
 
 export const benchmarks = [

@@ -30,6 +30,7 @@ export interface AttemptOwner extends Dispatcher.DispatchController {
 
 /** A discarded response may be read to its end for this much, to keep the connection; beyond, it is cut. */
 const DISCARD_BYTES = 65_536;
+const nothing: Headers = {};
 
 type Mode = "waiting" | "held" | "passing" | "deaf";
 
@@ -37,43 +38,35 @@ type Mode = "waiting" | "held" | "passing" | "deaf";
 export class AttemptRun implements Dispatcher.DispatchHandler {
   readonly node: FleetNode;
   readonly n: number;
-  readonly delayBeforeMs: number;
-  readonly free: boolean;
   readonly startedMs: number;
+  endedMs = 0;
   class: AttemptClass = "ambiguous";
-  status: number | undefined;
-  error: Error | undefined;
-  headers: Headers = {};
-  statusText: string | undefined;
-  trailers: Headers = {};
-  /** Body of a held response. */
-  chunks: Buffer[] = [];
-  controller: Dispatcher.DispatchController | undefined;
+  status = 0;
+  headers: Headers = nothing;
+  controller: Dispatcher.DispatchController | undefined = undefined;
   /** The request began to leave this process. */
   started = false;
   /** All of the request was handed over. */
   bodySent = false;
-  reader: BodyReader | undefined;
-  endedMs = 0;
+  // `declare` leaves no trace in the running code: what most attempts never have is set when it comes.
+  declare delayBeforeMs?: number;
+  declare free?: boolean;
+  declare error?: Error | undefined;
+  declare statusText?: string | undefined;
+  declare trailers?: Headers;
+  /** Body of a held response. */
+  declare chunks?: Buffer[] | undefined;
+  declare reader?: BodyReader | undefined;
+  declare deafBytes?: number;
   readonly #call: AttemptOwner;
   #mode: Mode = "waiting";
   #counted = true;
-  #deafBytes = 0;
 
-  constructor(
-    call: AttemptOwner,
-    node: FleetNode,
-    n: number,
-    nowMs: number,
-    delayBeforeMs: number,
-    free: boolean,
-  ) {
+  constructor(call: AttemptOwner, node: FleetNode, n: number, nowMs: number) {
     this.#call = call;
     this.node = node;
     this.n = n;
     this.startedMs = nowMs;
-    this.delayBeforeMs = delayBeforeMs;
-    this.free = free;
     node.inflight += 1;
   }
 
@@ -86,7 +79,7 @@ export class AttemptRun implements Dispatcher.DispatchHandler {
   discard(): void {
     const over = this.#mode === "held";
     this.#mode = "deaf";
-    this.chunks = [];
+    this.chunks = undefined;
     this.reader?.stop();
     if (!over && !this.bodySent) this.controller?.abort(new errors.RequestAbortedError());
   }
@@ -123,12 +116,12 @@ export class AttemptRun implements Dispatcher.DispatchHandler {
       n: this.n,
       node: this.node.id,
       class: this.class,
-      ...(this.status === undefined ? {} : { status: this.status }),
+      ...(this.status === 0 ? {} : { status: this.status }),
       ...(this.error === undefined ? {} : { error: this.error }),
       startedAt: Math.round(this.startedMs + wallMs),
       durationMs: Math.max(0, this.endedMs - this.startedMs),
-      delayBeforeMs: this.delayBeforeMs,
-      free: this.free,
+      delayBeforeMs: this.delayBeforeMs ?? 0,
+      free: this.free ?? false,
       hedge: false,
     };
   }
@@ -194,10 +187,11 @@ export class AttemptRun implements Dispatcher.DispatchHandler {
     if (this.#mode === "passing") {
       this.#call.handler.onResponseData?.(this.#call, chunk);
     } else if (this.#mode === "held") {
+      this.chunks ??= [];
       this.chunks.push(chunk);
     } else {
-      this.#deafBytes += chunk.length;
-      if (this.#deafBytes > DISCARD_BYTES) controller.abort(new errors.RequestAbortedError());
+      this.deafBytes = (this.deafBytes ?? 0) + chunk.length;
+      if (this.deafBytes > DISCARD_BYTES) controller.abort(new errors.RequestAbortedError());
     }
   }
 

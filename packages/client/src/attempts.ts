@@ -30,7 +30,16 @@ export interface AttemptSource {
 }
 
 /** Key under which the `context` of an undici response leads to its call. Survives the redirect interceptor's copy. */
-export const callKey: unique symbol = Symbol("cellkit.client.call");
+const callKey: unique symbol = Symbol("cellkit.client.call");
+
+/** Internal: the `context` of a response, by which {@link attemptsOf} finds what was tried. */
+export class CallContext {
+  readonly [callKey]: AttemptSource;
+
+  constructor(call: AttemptSource) {
+    this[callKey] = call;
+  }
+}
 
 /** Internal key of a call option: told of the call that a dispatch became. */
 export const noteCall: unique symbol = Symbol("cellkit.client.noteCall");

@@ -4,7 +4,7 @@
 import { type Dispatcher, errors } from "undici";
 import type { Alarm, AlarmList } from "./alarms.ts";
 import { type AttemptOwner, AttemptRun } from "./attempt-run.ts";
-import { type AttemptSource, callKey } from "./attempts.ts";
+import { type AttemptSource, CallContext } from "./attempts.ts";
 import { CallController } from "./call-controller.ts";
 import { failureOf, isCallersFault, isOurClosing, retryAfterOf, saysClose } from "./call-failure.ts";
 import type { CallHost } from "./call-host.ts";
@@ -69,7 +69,7 @@ export class Call extends CallController implements AttemptOwner, AttemptSource,
   start(nowMs: number): void {
     if (events.callStart.hasSubscribers) events.callStart.publish({ method: this.method, path: this.path });
     try {
-      this.handler.onRequestStart?.(this, { [callKey]: this });
+      this.handler.onRequestStart?.(this, new CallContext(this));
     } catch (error) {
       this.#settle(error as Error);
     }
@@ -108,7 +108,7 @@ export class Call extends CallController implements AttemptOwner, AttemptSource,
   }
 
   onHeld(run: AttemptRun, error: Error | undefined): void {
-    const { status = 503, headers, chunks } = run;
+    const { status = 503, headers, chunks = [] } = run;
     if (error === undefined) {
       this.#learn(run, classifyHeld(status, headers as never, Buffer.concat(chunks).toString(), this.rules));
     } else {
@@ -230,7 +230,9 @@ export class Call extends CallController implements AttemptOwner, AttemptSource,
   #attempt(node: FleetNode, nowMs: number, delayBeforeMs: number, free: boolean): void {
     this.#endPause();
     const n = (this.past?.length ?? 0) + 1;
-    const run = new AttemptRun(this, node, n, nowMs, delayBeforeMs, free);
+    const run = new AttemptRun(this, node, n, nowMs);
+    if (n > 1) run.free = free;
+    if (delayBeforeMs > 0) run.delayBeforeMs = delayBeforeMs;
     this.current = run;
     const { perTryTimeoutMs } = this.#retry;
     const leftMs = this.#deadlineMs - nowMs;
@@ -239,7 +241,7 @@ export class Call extends CallController implements AttemptOwner, AttemptSource,
     if (alarmMs !== Number.POSITIVE_INFINITY) this.#host.alarms.set(this, nowMs, alarmMs);
     const request = this.#request;
     if (request === undefined) {
-      if (this.#options !== undefined) node.pool.dispatch(this.#options, run);
+      if (this.#options !== undefined) node.dispatch(this.#options, run);
     } else if (request.asynchronous) {
       request.prepareAnew(n, node.connectMs).then(
         (prepared) => this.#dispatch(run, prepared),
@@ -252,7 +254,7 @@ export class Call extends CallController implements AttemptOwner, AttemptSource,
 
   #dispatch(run: AttemptRun, { options, reader }: Prepared): void {
     run.reader = reader;
-    if (this.current === run && this.#state === "trying") run.node.pool.dispatch(options, run);
+    if (this.current === run && this.#state === "trying") run.node.dispatch(options, run);
     else run.release();
   }
 

@@ -1,5 +1,5 @@
 // One node: its address, its undici Pool, and what is under way there.
-import { buildConnector, Pool } from "undici";
+import { buildConnector, type Dispatcher, Pool } from "undici";
 import { NodeState, type NodeStateName } from "./core/node-state.ts";
 import type { ResolvedEndpoint } from "./endpoints.ts";
 import { addressOf } from "./endpoints.ts";
@@ -45,6 +45,7 @@ export class FleetNode {
   /** Time of the last connect, undefined before the first. */
   connectMs: number | undefined;
   readonly #fleet: ResolvedFleet;
+  readonly #unpipelined: boolean;
   #pool: Pool | undefined;
   readonly #retired = new Map<Pool, Promise<void>>();
 
@@ -54,6 +55,7 @@ export class FleetNode {
     this.weight = endpoint.weight;
     this.loadBalanced = endpoint.loadBalanced;
     this.#fleet = fleet;
+    this.#unpipelined = (fleet.pool.pipelining ?? 1) <= 1;
     this.state = new NodeState(fleet.rules, fleet.now(), admitted || endpoint.loadBalanced);
   }
 
@@ -62,10 +64,13 @@ export class FleetNode {
     return addressOf(this.url);
   }
 
-  /** The pool for requests; a fresh one after {@link retirePool}. */
-  get pool(): Pool {
+  /** Sends a request on one of the node's connections. */
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#pool ??= this.#open();
-    return this.#pool;
+    // `blocking` keeps a pipeline from being filled behind a slow request. Without a pipeline it does nothing but make
+    // undici go through its queue once more per response, which was 4 % of a small GET's CPU time here.
+    const lean = this.#unpipelined && options.blocking === undefined;
+    this.#pool.dispatch(lean ? { ...options, blocking: false } : options, handler);
   }
 
   /**

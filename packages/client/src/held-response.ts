@@ -29,7 +29,7 @@ export class HeldResponse {
 
   /** Gives the headers, then what may flow. */
   start(): void {
-    const { status = 503, headers, statusText } = this.#run;
+    const { status, headers, statusText } = this.#run;
     this.#flowing = true;
     try {
       this.#handler.onResponseStart?.(this.#controller, status, headers, statusText);
@@ -69,7 +69,7 @@ export class HeldResponse {
   }
 
   #flow(): void {
-    const { chunks } = this.#run;
+    const { chunks = [] } = this.#run;
     while (!this.#paused && !this.#done) {
       const chunk = chunks.shift();
       if (chunk !== undefined) {
@@ -78,7 +78,7 @@ export class HeldResponse {
         this.fail(this.#error);
       } else {
         this.#done = true;
-        this.#handler.onResponseEnd?.(this.#controller, this.#run.trailers);
+        this.#handler.onResponseEnd?.(this.#controller, this.#run.trailers ?? {});
         this.#onDone(undefined);
       }
     }

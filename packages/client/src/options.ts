@@ -263,7 +263,7 @@ export function resolveFleet(options: FleetOptions): ResolvedFleet {
     select: options.select ?? "p2c",
     retry: resolveRetry(options.retry ?? {}),
     pool: options.pool ?? {},
-    now: options.internals?.now ?? (() => performance.now()),
+    now: options.internals?.now ?? performance.now.bind(performance),
     random: options.internals?.random ?? Math.random,
   };
 }

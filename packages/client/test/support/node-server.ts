@@ -36,7 +36,7 @@ export interface TestNode {
   draining: boolean;
   /** Health answer; undefined follows `draining`. */
   healthStatus: number | undefined;
-  respond: (seen: Seen, response: ServerResponse, request: IncomingMessage) => void | Promise<void>;
+  respond: (seen: Seen, response: ServerResponse, request: IncomingMessage) => unknown;
   readonly sockets: Set<Socket>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -99,7 +99,7 @@ export async function startNode(name = "node", port = 0): Promise<TestNode> {
         connection: request.socket.remotePort ?? 0,
       };
       node.seen.push(seen);
-      void node.respond(seen, response, request);
+      node.respond(seen, response, request);
     });
   };
   const server = createServer({ keepAliveTimeout: 30_000 }, handle);
