@@ -12,7 +12,7 @@ import {
   unavailableAnswer,
 } from "./core/answer.ts";
 import { type RequestHead, RequestTracker } from "./core/request-tracker.ts";
-import { headerJson, insertField } from "./core/rewrite.ts";
+import { headerJson, insertField, withoutLines } from "./core/rewrite.ts";
 import { FramingError } from "./errors.ts";
 import { Exchange, type ExchangeEvents, type Loss } from "./exchange.ts";
 import type { CloseReason, ResolvedOptions } from "./options.ts";
@@ -83,10 +83,11 @@ export class Connection {
   constructor(client: Socket, host: ConnectionHost) {
     this.#client = client;
     this.#host = host;
-    const { clientHeader, idleTimeoutMs, upstreamReuseMs } = host.options;
-    this.#request = new RequestTracker(
-      clientHeader === undefined ? {} : { reservedField: clientHeader.name.toLowerCase() },
-    );
+    const { clientHeader, idleTimeoutMs, strippedRequestFields, upstreamReuseMs } = host.options;
+    this.#request = new RequestTracker({
+      ...(clientHeader === undefined ? {} : { reservedField: clientHeader.name.toLowerCase() }),
+      ...(strippedRequestFields.length === 0 ? {} : { strippedPrefixes: strippedRequestFields }),
+    });
     this.#exchange = new Exchange(client, this.#exchangeEvents(), {
       reuseMs: upstreamReuseMs,
       readBuffer: host.readBuffer,
@@ -196,7 +197,8 @@ export class Connection {
     this.#host.totals.forwarded += 1;
     this.#setInFlight(true);
     this.#exchange.begin(head, path);
-    const { bytes, fieldsStart } = head;
+    const { fieldsStart, stripped } = head;
+    const bytes = stripped === undefined ? head.bytes : withoutLines(head.bytes, stripped);
     if (this.#injected === undefined) this.#toUpstream(bytes);
     else {
       const room = Buffer.allocUnsafe(bytes.length + this.#injected.length);

@@ -1,9 +1,9 @@
 export type { SpliceTotals } from "./connection.ts";
 export { drainRefusal, type LocalAnswer } from "./core/answer.ts";
 export { closeFrame, maxCloseReasonBytes } from "./core/close-frame.ts";
-export type { Framing } from "./core/fields.ts";
+export type { FieldRules, Framing } from "./core/fields.ts";
 export { FrameScanner } from "./core/frame-scanner.ts";
-export { type RequestHead, RequestTracker, type RequestTrackerOptions } from "./core/request-tracker.ts";
+export { type RequestHead, RequestTracker } from "./core/request-tracker.ts";
 export { type ResponseHead, ResponseTracker } from "./core/response-tracker.ts";
 export { FramingError, ListenError, OptionError, SpliceError } from "./errors.ts";
 export type {

@@ -2,6 +2,7 @@
 
 import { drainRefusal, type LocalAnswer, unavailableAnswer } from "./core/answer.ts";
 import { isToken } from "./core/bytes.ts";
+import { framingFields } from "./core/fields.ts";
 import { OptionError } from "./errors.ts";
 
 /** Where a client's connection comes from. */
@@ -39,6 +40,8 @@ export interface SpliceServerOptions {
   local?: (request: LocalRequest) => LocalAnswer | undefined;
   /** @default none */
   clientHeader?: ClientHeader;
+  /** Beginnings of names, in lower case, of fields that are taken out of each forwarded request head. @default [] */
+  strippedRequestFields?: readonly string[];
   /** How long a client's connection may be silent between requests. @default 75000 */
   idleTimeoutMs?: number;
   /** How long a request head may take from its first byte; then 408. @default 30000 */
@@ -77,6 +80,7 @@ export function resolveOptions(options: SpliceServerOptions): ResolvedOptions {
     idleTimeoutMs: 75_000,
     headTimeoutMs: 30_000,
     drainHeadTimeoutMs: 5_000,
+    strippedRequestFields: [],
     lingerMs: 2_000,
     drainGraceMs: 250,
     upstreamReuseMs: 10_000,
@@ -94,8 +98,18 @@ export function resolveOptions(options: SpliceServerOptions): ResolvedOptions {
   if (resolved.clientHeader !== undefined && !isToken(resolved.clientHeader.name)) {
     throw new OptionError("clientHeader.name", `is "${resolved.clientHeader.name}": use a header field name`);
   }
+  for (const prefix of resolved.strippedRequestFields) checkPrefix(prefix);
   return resolved;
 }
 
 /** Longest time that a timer of Node counts. */
 const maxTimerMs = 2 ** 31 - 1;
+
+function checkPrefix(prefix: string): void {
+  if (!isToken(prefix) || prefix !== prefix.toLowerCase()) {
+    throw new OptionError("strippedRequestFields", `has "${prefix}": use beginnings of names in lower case`);
+  }
+  const framing = framingFields.find((name) => name.startsWith(prefix));
+  if (framing === undefined) return;
+  throw new OptionError("strippedRequestFields", `has "${prefix}": ${framing} decides where a message ends`);
+}

@@ -90,6 +90,28 @@ test("a client that sends the secret field itself is refused", async () => {
   expect(upstream.dials).toBe(0);
 });
 
+test("fields with a stripped beginning are taken out of each head, and nothing else is", async () => {
+  const { upstream, dial } = await splice({
+    clientHeader: { name: "X-Secret-Cf", value: () => 1 },
+    strippedRequestFields: ["x-cell-", "own-"],
+  });
+  const client = await dial();
+  client.send(
+    "POST / HTTP/1.1\r\nOWN-length: 9\r\nContent-Length: 1\r\nX-Cell-A: 1\r\nx-cell: kept\r\nmy-own-a: kept\r\n" +
+      "x-cell-: 2\r\nX-CELL-B:\r\n\r\n-",
+  );
+  const expected =
+    "POST / HTTP/1.1\r\nX-Secret-Cf: 1\r\nContent-Length: 1\r\nx-cell: kept\r\nmy-own-a: kept\r\n\r\n-";
+  const link = await upstream.accept();
+  await link.receive("\r\n\r\n-");
+  expect(link.text).toBe(expected);
+  link.send(ok("1"));
+  await client.receive("1");
+  client.send(get);
+  await link.receive(get.slice(-12));
+  expect(link.text).toBe(`${expected}GET /a HTTP/1.1\r\nX-Secret-Cf: 1\r\nHost: h\r\n\r\n`);
+});
+
 test("a request that cannot be framed gets 400 and a FIN, and reaches nobody", async () => {
   const { server, upstream, dial } = await splice();
   const client = await dial();

@@ -219,6 +219,9 @@ test.each([
   [{ lingerMs: Number.NaN }, "lingerMs is NaN"],
   [{ headTimeoutMs: 2 ** 31 }, "headTimeoutMs is 2147483648"],
   [{ clientHeader: { name: "a b", value: () => 1 } }, 'clientHeader.name is "a b"'],
+  [{ strippedRequestFields: ["X-Upper"] }, 'strippedRequestFields has "X-Upper"'],
+  [{ strippedRequestFields: [""] }, 'strippedRequestFields has ""'],
+  [{ strippedRequestFields: ["x-a", "content-"] }, 'has "content-": content-length decides'],
 ])("the options %j are refused", (options, message) => {
   expect(() => createSpliceServer(() => undefined, options)).toThrow(message);
   expect(() => createSpliceServer(() => undefined, options)).toThrow(OptionError);

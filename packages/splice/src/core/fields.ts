@@ -15,28 +15,41 @@ export interface Framing {
   webSocket: boolean;
   /** `Expect: 100-continue`. */
   expectContinue: boolean;
+  /** Offsets of the whole lines that are not to be passed on, in order; undefined when there is none. */
+  stripped: [from: number, to: number][] | undefined;
 }
+
+/** What a head may not have, and what of it is not passed on. Names are in lower case. */
+export interface FieldRules {
+  /** A field that only we may set. Default: none. */
+  reservedField?: string;
+  /** Beginnings of names of fields that are not passed on; none of `framingFields` may begin so. Default: none. */
+  strippedPrefixes?: readonly string[];
+}
+
+/** The fields that are read here: to take one out would change where the message ends. */
+export const framingFields: readonly string[] = [
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "upgrade",
+  "expect",
+];
 
 /** More digits than any length that a number holds exactly. */
 const maxLengthDigits = 16;
 
-/** What a head without any field line says. */
-export function noFraming(): Framing {
-  return { contentLength: undefined, chunked: false, close: false, webSocket: false, expectContinue: false };
-}
-
 /**
  * Reads the field lines of a head that a HeadCollector handed out.
  * @param from offset of the first field line
- * @param framing takes what they say; as `noFraming` made it
- * @param reserved lower-case name of a field that only we may set; undefined for none
+ * @param framing takes what they say; has said nothing so far
  * @throws FramingError
  */
 export function readFraming(
   head: Uint8Array,
   from: number,
   framing: Framing,
-  reserved: string | undefined,
+  { reservedField, strippedPrefixes }: FieldRules,
 ): void {
   const connection = { upgrade: false, webSocket: false };
   let position = from;
@@ -51,10 +64,13 @@ export function readFraming(
     while (head[position] !== CR) position += 1;
     const valueEnd = position;
     position += 2;
-    if (reserved !== undefined && equalsIgnoringCase(head, nameStart, nameEnd, reserved)) {
+    if (reservedField !== undefined && equalsIgnoringCase(head, nameStart, nameEnd, reservedField)) {
       throw new FramingError("a header field that only this server may set");
     }
-    if (mayMatter(nameEnd - nameStart)) {
+    if (strippedPrefixes !== undefined && beginsWithAny(head, nameStart, nameEnd, strippedPrefixes)) {
+      framing.stripped ??= [];
+      framing.stripped.push([nameStart, position]);
+    } else if (mayMatter(nameEnd - nameStart)) {
       readField({ head, nameStart, nameEnd, ...trimmed(head, valueStart, valueEnd) }, framing, connection);
     }
   }
@@ -62,6 +78,14 @@ export function readFraming(
     throw new FramingError("both Content-Length and Transfer-Encoding");
   }
   framing.webSocket = connection.upgrade && connection.webSocket;
+}
+
+function beginsWithAny(head: Uint8Array, from: number, to: number, prefixes: readonly string[]): boolean {
+  for (const prefix of prefixes) {
+    const end = from + prefix.length;
+    if (end <= to && equalsIgnoringCase(head, from, end, prefix)) return true;
+  }
+  return false;
 }
 
 interface Field {

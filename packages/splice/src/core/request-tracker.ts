@@ -3,7 +3,7 @@
 import { FramingError } from "../errors.ts";
 import { BodyTracker } from "./body-tracker.ts";
 import { isTokenByte, latin1, SP, startsWith } from "./bytes.ts";
-import { type Framing, noFraming, readFraming } from "./fields.ts";
+import { type FieldRules, type Framing, readFraming } from "./fields.ts";
 import { HeadCollector } from "./head-collector.ts";
 
 /** The head of a request: what decides its framing, and its bytes as they came. */
@@ -19,11 +19,6 @@ export interface RequestHead extends Framing {
   fieldsStart: number;
 }
 
-export interface RequestTrackerOptions {
-  /** Lower-case name of a field that a client may not send; a request that has it is refused. Default: none. */
-  reservedField?: string;
-}
-
 /**
  * Follows requests byte by byte, whatever way they are cut into chunks. Feed it with `push`; each call stops at the end
  * of a head and at the end of a message. `next` begins another message.
@@ -31,12 +26,13 @@ export interface RequestTrackerOptions {
 export class RequestTracker {
   readonly #collector = new HeadCollector(1);
   readonly #body = new BodyTracker();
-  readonly #reservedField: string | undefined;
+  readonly #rules: FieldRules;
   /** The head of the current request, from its last byte on until `next`. */
   head: RequestHead | undefined;
 
-  constructor(options: RequestTrackerOptions = {}) {
-    this.#reservedField = options.reservedField;
+  /** @param rules a request with the reserved field is refused */
+  constructor(rules: FieldRules = {}) {
+    this.#rules = rules;
   }
 
   /** `idle` before the first byte, `head`, `body`, and `complete` when the request's last byte was consumed. */
@@ -54,7 +50,7 @@ export class RequestTracker {
     if (this.head !== undefined) return this.#body.push(chunk, from);
     const end = this.#collector.push(chunk, from);
     if (end < 0) return chunk.length;
-    const head = parseRequestHead(this.#collector.take(), this.#reservedField);
+    const head = parseRequestHead(this.#collector.take(), this.#rules);
     if (head.chunked) this.#body.startChunked();
     else this.#body.startLength(head.contentLength ?? 0);
     this.head = head;
@@ -67,7 +63,7 @@ export class RequestTracker {
   }
 }
 
-function parseRequestHead(bytes: Uint8Array, reservedField: string | undefined): RequestHead {
+function parseRequestHead(bytes: Uint8Array, rules: FieldRules): RequestHead {
   let position = 0;
   while (isTokenByte(bytes[position] ?? 0)) position += 1;
   const methodEnd = position;
@@ -80,14 +76,19 @@ function parseRequestHead(bytes: Uint8Array, reservedField: string | undefined):
   if (minor === 0 && !startsWith(bytes, targetEnd + 1, "HTTP/1.0\r")) throw badRequestLine();
   const fieldsStart = targetEnd + 11;
   const head: RequestHead = {
-    ...noFraming(),
+    contentLength: undefined,
+    chunked: false,
+    close: false,
+    webSocket: false,
+    expectContinue: false,
+    stripped: undefined,
     method: methodOf(bytes, methodEnd),
     target: latin1(bytes, methodEnd + 1, targetEnd),
     minor,
     bytes,
     fieldsStart,
   };
-  readFraming(bytes, fieldsStart, head, reservedField);
+  readFraming(bytes, fieldsStart, head, rules);
   if (minor === 0 && head.chunked) throw new FramingError("Transfer-Encoding in an HTTP/1.0 request");
   const hasBody = head.chunked || (head.contentLength ?? 0) > 0;
   if (hasBody && head.webSocket) throw new FramingError("a WebSocket handshake with a body");

@@ -3,7 +3,7 @@
 import { FramingError } from "../errors.ts";
 import { BodyTracker } from "./body-tracker.ts";
 import { CR, SP, startsWith } from "./bytes.ts";
-import { type Framing, noFraming, readFraming } from "./fields.ts";
+import { type Framing, readFraming } from "./fields.ts";
 import { HeadCollector } from "./head-collector.ts";
 
 /** The head of an answer. */
@@ -94,13 +94,18 @@ function parseResponseHead(bytes: Uint8Array): ResponseHead {
   while (bytes[position] !== CR) position += 1;
   const fieldsStart = position + 2;
   const head: ResponseHead = {
-    ...noFraming(),
+    contentLength: undefined,
+    chunked: false,
+    close: false,
+    webSocket: false,
+    expectContinue: false,
+    stripped: undefined,
     status: hundreds * 100 + tens * 10 + ones,
     minor,
     bytes,
     fieldsStart,
   };
-  readFraming(bytes, fieldsStart, head, undefined);
+  readFraming(bytes, fieldsStart, head, {});
   if (minor === 0 && head.chunked) throw new FramingError("Transfer-Encoding in an HTTP/1.0 answer");
   return head;
 }
