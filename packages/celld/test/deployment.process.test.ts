@@ -44,3 +44,12 @@ it("a deployment that loads is served within seconds, without a restart", async 
   expect(await node.ask("/anything")).toEqual({ status: 200, body: { hello: "world" } });
   expect(await node.state()).toMatchObject({ deployment: { script_name: "greeting" } });
 });
+
+it("the Worker sees the client's address, and no field that only the node and its peers may write", async () => {
+  const own = { "x-cells-a": "1", "X-Celld-Owner": "2", "cellkit-cf-0": "3", "Cellkit-Outcome": "not-run" };
+  const { body } = await node.ask("/request", { headers: { ...own, "x-cell": "kept" } });
+  expect(body["clientIp"]).toBe("127.0.0.1");
+  const headers = body["headers"] as Record<string, string>;
+  expect(headers["x-cell"]).toBe("kept");
+  expect(Object.keys(headers).filter((name) => /^(x-cells-|x-celld-|cellkit-)/.test(name))).toEqual([]);
+});

@@ -2,6 +2,7 @@
 
 // For tools that show or check what a node would run, without running it.
 export { renderEntryModule } from "./core/entry-module.ts";
+export { reservedFieldPrefixes } from "./core/reserved-fields.ts";
 export { type CellClass, planWorker, type WorkerBinding, type WorkerPlan } from "./core/worker-plan.ts";
 export {
   cellKey,
