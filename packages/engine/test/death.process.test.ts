@@ -62,6 +62,18 @@ describe("kill -9 of workerd", () => {
     expect((await askJson<Count>(survivor.engine, "/a/read")).count).toBe(2);
   });
 
+  it("makes a call that was in the cell end as one that may have run", async () => {
+    const [owner, survivor] = [await fleet.node(), await fleet.node()];
+    await askJson(owner.engine, "/a/write");
+    const { pid } = await owner.engine.snapshot();
+    const called = ask(survivor.engine, "/a/slow");
+    await until("it runs", () => owner.log.some(({ message }) => message === "slow request runs"));
+    process.kill(pid ?? 0, "SIGKILL");
+    const { status, headers, text } = await called;
+    expect([status, headers["cellkit-outcome"]]).toEqual([500, "unknown"]);
+    expect(text).toMatch(/^Worker failed: /);
+  });
+
   it("makes another engine run the alarms of its cells, without anybody calling them", async () => {
     const [owner, survivor] = [await fleet.node(), await fleet.node()];
     await askJson(owner.engine, "/a/alarm");
