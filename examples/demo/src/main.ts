@@ -77,12 +77,12 @@ async function play(local: LocalFleet, table: LiveTable, signal: AbortSignal): P
 
   const tally = new Tally();
   const fleet = new Fleet({ authority: origin, endpoints: local.nodes.map(({ publicUrl }) => publicUrl) });
+  const traffic = new Traffic(fleet, tally, { paceMs: 50, largeEvery: 8 });
   try {
     subscribe("fleet:ws:close", (message) => tally.socketClosed((message as { code: number }).code));
     subscribe("fleet:ws:reconnect", () => {
       tally.sockets.reconnects += 1;
     });
-    const traffic = new Traffic(fleet, tally, { paceMs: 50, largeEvery: 8 });
     const startMs = performance.now();
     table.follow(local, traffic, tally);
     await runScript(local, traffic, tally, {
@@ -94,6 +94,7 @@ async function play(local: LocalFleet, table: LiveTable, signal: AbortSignal): P
     if (leftMs > 0) await pause(leftMs, undefined, { signal });
     return await finish({ local, traffic, tally, startMs, table });
   } finally {
+    await traffic.stop();
     await fleet.destroy();
   }
 }
