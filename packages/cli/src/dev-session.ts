@@ -130,7 +130,8 @@ export class DevSession implements Disposable {
       } catch (error) {
         if (signal.aborted) return;
         this.#failed = true;
-        note(`${messageOf(error)}; the version before is put back`);
+        note(messageOf(error));
+        note("the version before is put back");
         await fleet.deploy(this.#bundle, { signal });
         await this.#restartUntilServing(fleet, node);
         return;

@@ -1,0 +1,61 @@
+import { expect, it } from "vitest";
+import * as everything from "../src/index.ts";
+import {
+  CliError,
+  LocalFleetError,
+  ProcessEndedError,
+  ProcessStartError,
+  ProjectError,
+  WatchError,
+} from "../src/index.ts";
+
+const cause = new TypeError("the reason");
+const table: Array<[CliError, name: string, code: string, message: RegExp]> = [
+  [
+    new LocalFleetError("node-9 is not a node of this fleet", { cause }),
+    "LocalFleetError",
+    "CELLKIT_CLI_LOCAL_FLEET",
+    /^node-9 is not a node of this fleet$/,
+  ],
+  [
+    new ProcessStartError("node-1", "the port is taken", { cause }),
+    "ProcessStartError",
+    "CELLKIT_CLI_PROCESS_START",
+    /^node-1 did not start: the port is taken$/,
+  ],
+  [
+    new ProcessEndedError("bucket", "SIGKILL", { cause }),
+    "ProcessEndedError",
+    "CELLKIT_CLI_PROCESS_ENDED",
+    /^bucket ended: SIGKILL; start this command again$/,
+  ],
+  [
+    new ProjectError("/a has no wrangler.jsonc", { cause }),
+    "ProjectError",
+    "CELLKIT_CLI_PROJECT",
+    /^\/a has no wrangler\.jsonc$/,
+  ],
+  [
+    new WatchError("/a", "ENOSPC", { cause }),
+    "WatchError",
+    "CELLKIT_CLI_WATCH",
+    /^\/a cannot be watched \(ENOSPC\): raise .*, or give --no-watch$/,
+  ],
+];
+
+it.each(table)("%s has its name, code, message and cause", (error, name, code, message) => {
+  expect(error).toBeInstanceOf(CliError);
+  expect(error).toMatchObject({ name, code, cause });
+  expect(error.message).toMatch(message);
+});
+
+it("the table has every error class of the package", () => {
+  const classes = Object.values(everything).filter(
+    (value) => typeof value === "function" && value.prototype instanceof CliError,
+  );
+  expect(new Set(table.map(([error]) => error.constructor))).toEqual(new Set(classes));
+});
+
+it("a project that does not fit ends a command with 2, as a further try cannot help", () => {
+  expect(new ProjectError("x").exitCode).toBe(2);
+});

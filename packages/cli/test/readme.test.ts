@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { optionsTable } from "@cellkit/daemon";
+import { describe, expect, it } from "vitest";
+import { bucketServeOptions } from "../src/commands/bucket-serve.ts";
+import { deployOptions } from "../src/commands/deploy.ts";
+import { devOptions } from "../src/commands/dev.ts";
+import * as everything from "../src/index.ts";
+
+const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+
+describe("the README has the options, and nothing else, of", () => {
+  it.each([
+    ["dev", devOptions],
+    ["deploy", deployOptions],
+    ["bucket serve", bucketServeOptions],
+  ])("%s", (name, schema) => {
+    const [, after = ""] = readme.split(`<!-- options: ${name} -->\n`);
+    const [table = ""] = after.split("<!-- /options -->");
+    expect(unpadded(table)).toBe(unpadded(optionsTable(schema)));
+  });
+});
+
+it("the README has every error class", () => {
+  const names = Object.keys(everything).filter((name) => name.endsWith("Error") && name !== "CliError");
+  expect(names.length).toBeGreaterThan(0);
+  for (const name of names) expect(readme).toContain(`| \`${name}\``);
+});
+
+/** A table without what the formatter adds: cells as wide as their column, and empty lines around. */
+function unpadded(table: string): string {
+  return table
+    .trim()
+    .replaceAll(/ {2,}/g, " ")
+    .replaceAll(/\| ?-+ ?(?=\|)/g, "|---");
+}
