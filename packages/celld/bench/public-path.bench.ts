@@ -1,0 +1,56 @@
+// What the public path costs: CPU time of celld and its workerd for a request, beside a workerd without celld.
+import { readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Fleet } from "../test/support/fleet.ts";
+import { freePort } from "../test/support/free-port.ts";
+import { startBareWorkerd } from "./support/bare-workerd.ts";
+import { cpuMicroseconds } from "./support/cpu-time.ts";
+import { connectionCount, runLoad } from "./support/load.ts";
+
+const project = fileURLToPath(new URL("../test/fixtures/mended", import.meta.url));
+/** Few per round and many rounds: on a shared machine only neighbours in time compare. */
+const requestCount = 4_000;
+/** Before the first round: until the compilers of both have seen enough. */
+const warmUpCount = 20_000;
+
+async function setup() {
+  const { fleet, nodes } = await Fleet.start(1, { project });
+  const node = nodes[0];
+  if (node === undefined) throw new TypeError("a fleet of one node has no node");
+  const workerd = await node.workerdPid();
+  const port = await freePort();
+  const bare = await startBareWorkerd(
+    await readlink(`/proc/${workerd}/exe`),
+    await readFile(join(project, "worker.js"), "utf8"),
+    { directory: join(fleet.directory, "bare"), port },
+  );
+  const spliced = { port: node.port, pids: [node.process.pid ?? 0, workerd] };
+  const direct = { port, pids: [bare.pid ?? 0] };
+  const cost = async ({ port, pids }: typeof spliced): Promise<number> => {
+    const before = await cpuMicroseconds(pids);
+    await runLoad(port, requestCount);
+    return ((await cpuMicroseconds(pids)) - before) / requestCount;
+  };
+  for (const side of [spliced, direct]) await runLoad(side.port, warmUpCount);
+  return {
+    subject: () => cost(spliced),
+    against: () => cost(direct),
+    async close() {
+      bare.kill("SIGKILL");
+      await fleet[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export const benchmarks = [
+  {
+    name: "celld/public-path",
+    subject: "celld and its workerd",
+    against: "workerd alone",
+    unit: "CPU us/request",
+    roundCount: 31,
+    conditions: `GET of a small JSON answer, ${requestCount} requests a round, ${connectionCount} kept connections, same binary and Worker`,
+    setup,
+  },
+];
