@@ -70,7 +70,10 @@ export interface DrainOptions {
 /** One node's engine. */
 export interface NodeEngine extends AsyncDisposable {
   readonly state: EngineState;
-  /** Unix socket that serves the application; undefined while nothing serves. */
+  /**
+   * Unix socket that serves the application; undefined while nothing serves. Who forwards requests to it takes the fields
+   * of `reservedFieldPrefixes` out of them.
+   */
   readonly publicSocket: string | undefined;
   /** Request header that carries `request.cf` as JSON on the public socket. Keep its name from clients. */
   readonly cfBlobHeader: string;

@@ -171,7 +171,6 @@ describe("what the entry module adds", () => {
             if (pathname === "/undefined") return undefined;
             if (pathname === "/reserved") return new Response("body", { status: 201, headers: reserved });
             if (pathname === "/of-a-cell") return env.ROOM.get(env.ROOM.idFromName("a")).fetch("http://cell/reserved");
-            if (pathname === "/headers") return Response.json([...request.headers]);
             if (pathname === "/socket") return env.ROOM.get(env.ROOM.idFromName("a")).fetch(request);
             if (pathname === "/own-socket") {
               const [client, server] = Object.values(new WebSocketPair());
@@ -220,26 +219,6 @@ describe("what the entry module adds", () => {
     for (const name of ["x-cells-a", "x-celld-b", "cellkit-outcome", "proxy-status"]) {
       expect(headers).not.toHaveProperty(name);
     }
-  });
-
-  it("takes reserved headers out of requests, and nothing else", async () => {
-    const headers = {
-      "X-Cells-A": "1",
-      "x-celld-b": "2",
-      "CELLKIT-cf": "3",
-      "cellkit-close-sockets": "4",
-      "proxy-status": "kept",
-      "x-cell": "kept",
-    };
-    const seen = await askJson<[string, string][]>(node.engine, "/headers", { headers });
-    expect(Object.fromEntries(seen)).toMatchObject({
-      "proxy-status": "kept",
-      "x-cell": "kept",
-      host: "cells.test",
-    });
-    expect(seen.map(([name]) => name).filter((name) => /^(x-cells-|x-celld-|cellkit-)/.test(name))).toEqual(
-      [],
-    );
   });
 
   it("keeps an upgrade an upgrade, its protocol and headers included", async () => {

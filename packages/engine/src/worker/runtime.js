@@ -2,8 +2,9 @@
 // export, class identity, header or stream may look different because of it. It may import nothing but the runtime's own,
 // and is one file, longer than ours usually are, because every module here takes a name from the application.
 //
-//  public entrypoint   calls the application's default export; collects small bodies, strips reserved headers, turns an
-//                      uncaught exception into an answer, counts
+//  public entrypoint   calls the application's default export; collects small bodies, strips reserved headers of
+//                      answers (the listener before it strips those of requests), turns an uncaught exception into an
+//                      answer, counts
 //  cell classes        note which cells were opened here and which regular sockets each of them holds; the objects are
 //                      instances of the application's class and of nothing else
 //  control entrypoint  what celld asks over its own unix socket: counters, and to close the regular sockets of cells here
@@ -43,8 +44,9 @@ export function publicEntrypoint(application) {
       counters.requests += 1;
       counters.inFlight += 1;
       try {
-        let whole = withoutReserved(request);
-        if (hasSmallBody(request)) whole = new Request(whole, { body: await whole.arrayBuffer() });
+        const whole = hasSmallBody(request)
+          ? new Request(request, { body: await request.arrayBuffer() })
+          : request;
         const response = await call(whole, env, ctx);
         if (!(response instanceof Response)) {
           throw new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'.");
@@ -90,14 +92,6 @@ function missingHandler() {
   throw new TypeError("Handler does not export a fetch() function.");
 }
 
-function withoutReserved(request) {
-  const reserved = reservedNames(request.headers, false);
-  if (reserved === undefined) return request;
-  const own = new Request(request);
-  for (const name of reserved) own.headers.delete(name);
-  return own;
-}
-
 function hasSmallBody(request) {
   if (request.body === null || request.headers.has("upgrade")) return false;
   // A declared length of 0 counts: its body is a stream too, and a stream cannot be sent again to the next owner.
@@ -106,7 +100,7 @@ function hasSmallBody(request) {
 }
 
 function cleaned(response) {
-  const reserved = reservedNames(response.headers, true);
+  const reserved = reservedNames(response.headers);
   if (reserved === undefined) return response;
   let own = response;
   try {
@@ -120,14 +114,14 @@ function cleaned(response) {
 }
 
 /** The names that only celld and its peers may write, or undefined for none. Names come in lower case from `keys()`. */
-function reservedNames(headers, answer) {
+function reservedNames(headers) {
   let found;
   for (const name of headers.keys()) {
     if (
       name.startsWith("x-cells-") ||
       name.startsWith("x-celld-") ||
       name.startsWith("cellkit-") ||
-      (answer && name === "proxy-status")
+      name === "proxy-status"
     ) {
       found ??= [];
       found.push(name);
