@@ -11,7 +11,7 @@ import { clientOptions, credentials, startServer } from "./support/server.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 
 const START_LIMIT_MS = 60_000;
-const workerd = (createRequire(import.meta.url)("workerd") as typeof import("workerd")).default;
+const workerd = (createRequire(import.meta.url)("workerd") as { default: string }).default;
 
 /** One cluster node with storage only in the bucket; its clocks run ten times as fast, so a dead one is replaced in 2 s. */
 async function startNode(endpoint: string): Promise<{ socket: string; process: ChildProcess; log: string }> {

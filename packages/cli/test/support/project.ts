@@ -23,7 +23,7 @@ export default {
 }
 
 /** The configuration of that Worker. */
-export const configuration = {
+const configuration = {
   name: "counter",
   main: "src/worker.js",
   compatibility_date: "2026-11-01",

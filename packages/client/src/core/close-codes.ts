@@ -5,7 +5,7 @@
 import type { SocketAction } from "./socket-action.ts";
 
 /** What is to be done with the node behind the connection that closed. */
-export type NodeVerdict = "keep" | "probe" | "drain";
+type NodeVerdict = "keep" | "probe" | "drain";
 
 /** One line of the table: what a close code leads to. */
 export interface CloseRule {
@@ -49,9 +49,9 @@ const BACKOFF_FROM_1S: CloseRule = { ...BASE, floorMs: 1_000 };
 const BACKOFF_THRICE: CloseRule = { ...BASE, limitCount: 3 };
 
 /** The reason with which a node says that itself is leaving: it takes no more sockets. */
-export const REASON_NODE_DRAINING = "node draining";
+const REASON_NODE_DRAINING = "node draining";
 /** The reason with which a node says that the cell's owner went away: the node itself is fine. */
-export const REASON_OWNER_UNAVAILABLE = "owner unavailable";
+const REASON_OWNER_UNAVAILABLE = "owner unavailable";
 
 /** The rule for a connection that closed with `code` and `reason`. Total: every number has one. */
 export function closeRule(code: number, reason: string, context: CloseContext): CloseRule {

@@ -8,7 +8,7 @@ export type ResponseHeaders = Readonly<Record<string, string | readonly string[]
 export type MarkerFn = (status: number, headers: ResponseHeaders, body: string) => boolean;
 
 /** Longest body that can be a refusal. Also what is held back at most before the caller sees a response. */
-export const MARKER_MAX_BYTES = 512;
+const MARKER_MAX_BYTES = 512;
 
 /** A way to recognise a drain refusal. */
 export interface DrainMarker {

@@ -41,7 +41,7 @@ export type Plan =
   | { readonly kind: "settle"; readonly because: Settled };
 
 /** Beyond `maxAttempts`: at most one try per this many milliseconds. A killed node's cells can be away for seconds. */
-export const SLOW_RETRY_MS = 1_000;
+const SLOW_RETRY_MS = 1_000;
 /** Spread of a free retry to the same load-balanced address. */
 const SAME_ADDRESS_SPREAD_MS = 100;
 

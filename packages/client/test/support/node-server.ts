@@ -14,7 +14,7 @@ export const refusal =
   'connection: close\r\ncontent-length: 28\r\n\r\n{"ok":false,"draining":true}';
 
 /** One request as a node saw it. */
-export interface Seen {
+interface Seen {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage["headers"];

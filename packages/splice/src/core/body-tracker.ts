@@ -5,9 +5,9 @@ import { FramingError } from "../errors.ts";
 import { COLON, CR, HTAB, isTokenByte, LF, SP } from "./bytes.ts";
 
 /** Longest chunk line in bytes, its extensions included. */
-export const maxChunkLineBytes = 4096;
+const maxChunkLineBytes = 4096;
 /** Most bytes of trailer fields after the last chunk. */
-export const maxTrailerBytes = 16 * 1024;
+const maxTrailerBytes = 16 * 1024;
 /** More hexadecimal digits than any size that a number holds exactly; leading zeros count. */
 const maxSizeDigits = 14;
 

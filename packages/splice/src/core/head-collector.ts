@@ -8,7 +8,7 @@ import { FramingError } from "../errors.ts";
 import { CR, HTAB, LF, SP } from "./bytes.ts";
 
 /** Longest head, in bytes, from the first byte of the start line to the empty line. workerd's own bound is the same. */
-export const maxHeadBytes = 64 * 1024;
+const maxHeadBytes = 64 * 1024;
 
 const atStart = 0;
 const afterLeadingCr = 1;
