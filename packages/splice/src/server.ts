@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
+import { performance } from "node:perf_hooks";
 import { Connection, type ConnectionHost, type SpliceTotals } from "./connection.ts";
 import { closeFrame } from "./core/close-frame.ts";
 import { ListenError } from "./errors.ts";

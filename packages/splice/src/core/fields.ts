@@ -71,7 +71,8 @@ export function readFraming(
       framing.stripped ??= [];
       framing.stripped.push([nameStart, position]);
     } else if (mayMatter(nameEnd - nameStart)) {
-      readField({ head, nameStart, nameEnd, ...trimmed(head, valueStart, valueEnd) }, framing, connection);
+      const { from, to } = trimmed(head, valueStart, valueEnd);
+      readField({ head, nameStart, nameEnd, from, to }, framing, connection);
     }
   }
   if (framing.chunked && framing.contentLength !== undefined) {

@@ -49,8 +49,9 @@ export class HeadCollector {
     let state = this.#state;
     let start = from;
     for (let i = from; i < end; i += 1) {
+      if (state === inLine) i = skipText(chunk, i, end);
+      if (i === end) break;
       const byte = chunk[i] ?? 0;
-      if (state === inLine && byte >= SP && byte !== 0x7f) continue;
       if (byte > SP && byte !== 0x7f) {
         if (state === afterCr || state === afterLeadingCr || state === afterLastCr) throw bareCr();
         state = inLine;
@@ -122,6 +123,17 @@ export class HeadCollector {
     this.#kept.set(chunk.subarray(start, end), this.#keptBytes);
     this.#keptBytes = needed;
   }
+}
+
+/** The offset of the first byte that is not plain text, or `end`: nearly all of a head is passed over here. */
+function skipText(chunk: Uint8Array, from: number, end: number): number {
+  let i = from;
+  while (i < end) {
+    const byte = chunk[i] ?? 0;
+    if (byte < SP || byte === 0x7f) break;
+    i += 1;
+  }
+  return i;
 }
 
 function bareCr(): FramingError {
