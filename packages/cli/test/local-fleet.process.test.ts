@@ -1,7 +1,7 @@
 // `startLocalFleet` as a library.
 import { join } from "node:path";
 import { readCurrent } from "@cellkit/deployment";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type LocalFleet, startLocalFleet } from "../src/index.ts";
 import { run } from "./support/command.ts";
 import { processesOf } from "./support/processes.ts";
@@ -18,6 +18,9 @@ const progress: string[] = [];
 beforeAll(async () => {
   directory = await TemporaryDirectory.make();
   project = await directory.project("project", "one");
+  // Whoever starts a fleet may be signed in to AWS: nothing of that reaches the nodes.
+  vi.stubEnv("AWS_PROFILE", "someone");
+  vi.stubEnv("AWS_SESSION_TOKEN", "a-token");
   fleet = await startLocalFleet({
     directory: join(directory.path, "fleet"),
     onProgress: (line) => progress.push(line),
@@ -25,6 +28,7 @@ beforeAll(async () => {
   });
 }, boundMs);
 afterAll(async () => {
+  vi.unstubAllEnvs();
   await fleet.kill();
   await directory.remove();
 }, boundMs);
@@ -118,3 +122,29 @@ it("a directory without a project is refused before anything starts", async () =
     { code: "CELLKIT_CLI_PROJECT" },
   );
 });
+
+it(
+  "a start that fails, or is called off, rejects with the reason and leaves nothing running",
+  async () => {
+    const broken = await directory.project("broken", "one");
+    await directory.write("broken/src/worker.js", `${worker("one")}throw new TypeError("no price list");\n`);
+    const data = join(directory.path, "failed");
+    await expect(startLocalFleet({ directory: data, project: broken })).rejects.toMatchObject({
+      code: "CELLKIT_CLI_PROCESS_START",
+      process: "node-1",
+      message: expect.stringContaining("no price list"),
+    });
+    await until("end of every process", async () => (await processesOf(data)).length === 0, 5_000);
+
+    const reason = new DOMException("enough", "AbortError");
+    const controller = new AbortController();
+    const starting = startLocalFleet({
+      directory: data,
+      signal: controller.signal,
+      onProgress: (line) => line === "node-1 starts" && controller.abort(reason),
+    });
+    await expect(starting).rejects.toBe(reason);
+    await until("end of every process", async () => (await processesOf(data)).length === 0, 5_000);
+  },
+  boundMs,
+);
