@@ -36,11 +36,12 @@ export function equalsIgnoringCase(bytes: Uint8Array, from: number, to: number, 
 
 /** Bytes `from` to `to`, one character a byte (Latin-1). */
 export function latin1(bytes: Uint8Array, from: number, to: number): string {
-  return Buffer.from(
-    bytes.buffer,
-    bytes.byteOffset + from,
-    Math.max(0, Math.min(to, bytes.length) - from),
-  ).toString("latin1");
+  return asBuffer(bytes).toString("latin1", from, to);
+}
+
+/** The same bytes as a Buffer, whose methods work on parts without an object for each part. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /** Whether the bytes from `from` on begin with the ASCII text, case and all. */

@@ -99,8 +99,10 @@ export class HeadCollector {
   }
 
   #finish(chunk: Uint8Array, start: number, end: number): void {
-    if (this.#kept === undefined) this.#head = chunk.subarray(start, end);
-    else {
+    if (this.#kept === undefined) {
+      // Most requests are a chunk that is a head and nothing else.
+      this.#head = start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end);
+    } else {
       this.#keep(chunk, start, end);
       this.#head = this.#kept.subarray(0, this.#keptBytes);
     }

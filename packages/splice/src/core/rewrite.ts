@@ -1,5 +1,7 @@
 // How a head is changed on its way: a field of ours is put in front of the others, and lines are taken out.
 
+import { asBuffer } from "./bytes.ts";
+
 /** A head with one field line inserted before its first field. @param line the whole line, CRLF included */
 export function insertField(
   bytes: Uint8Array,
@@ -7,9 +9,10 @@ export function insertField(
   line: Uint8Array,
   into: Uint8Array,
 ): Uint8Array {
-  into.set(bytes.subarray(0, fieldsStart), 0);
+  const head = asBuffer(bytes);
+  head.copy(into, 0, 0, fieldsStart);
   into.set(line, fieldsStart);
-  into.set(bytes.subarray(fieldsStart), fieldsStart + line.length);
+  head.copy(into, fieldsStart + line.length, fieldsStart);
   return into;
 }
 
