@@ -28,6 +28,16 @@ describe("createFetch", () => {
     },
   );
 
+  it("H28 POST of a string longer than what is kept of a stream is sent again all the same", async () => {
+    await using a = await startNode("a");
+    await using b = await startNode("b");
+    a.draining = true;
+    await using fleet = fleetOf([a, b], { internals: alwaysFirst });
+    const body = "200 kB ".repeat(28_572);
+    expect(await (await createFetch(fleet)("/", { method: "POST", body })).text()).toBe("b");
+    expect(b.seen[0]?.body).toBe(body);
+  });
+
   it("H28 POST of a form reaches another node with body and boundary as a pair", async () => {
     await using a = await startNode("a");
     await using b = await startNode("b");

@@ -237,6 +237,16 @@ describe("a drain refusal", () => {
     expect(await ask(fleet)).toMatchObject({ text: "a" });
   });
 
+  it("H54 lets go of the node's idle connections, so that none is used again", async () => {
+    await using a = await startNode("a");
+    await using fleet = fleetOf([a], { health: false, retry: { waitForNodeMs: 0, maxAttempts: 1 } });
+    await Promise.all(Array.from({ length: 5 }, () => ask(fleet)));
+    expect(a.sockets.size).toBeGreaterThanOrEqual(5);
+    a.draining = true;
+    expect((await ask(fleet)).status).toBe(503);
+    await until(() => a.sockets.size === 0, "A's sockets", 5_000);
+  });
+
   it("H54 hundreds of times leaks no socket", async () => {
     await using a = await startNode("a");
     await using b = await startNode("b");

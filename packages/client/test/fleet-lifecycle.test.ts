@@ -42,14 +42,17 @@ describe("a fleet", () => {
     await until(() => fleet.nodes[0]?.state === "probation", "probation");
     a.draining = false;
     let slots = 0;
+    let most = 0;
     a.respond = async (_seen, response) => {
       slots += 1;
-      expect(slots).toBe(1);
+      if (fleet.nodes[0]?.state === "probation") most = Math.max(most, slots);
       await new Promise((resolve) => setTimeout(resolve, 50));
       slots -= 1;
       response.end("back");
     };
-    expect(await ask(fleet)).toMatchObject({ text: "back" });
+    const texts = (await Promise.all(Array.from({ length: 5 }, () => ask(fleet)))).map(({ text }) => text);
+    expect(texts).toEqual(Array(5).fill("back"));
+    expect(most).toBe(1);
     expect(fleet.nodes[0]?.state).toBe("admitted");
   });
 
@@ -249,6 +252,15 @@ describe("a fleet", () => {
     );
     expect(first?.toString()).toBe("hello");
     socket.destroy();
+  });
+
+  it("sends an upgrade that fails nowhere else", async () => {
+    await using a = await startRawNode((socket) => socket.destroy());
+    await using b = await startNode("b");
+    await using fleet = fleetOf([a, b], { internals: alwaysFirst });
+    const error = await failure(fleet.upgrade({ path: "/", protocol: "thing" }));
+    expect(error).toMatchObject({ code: "CELLKIT_CLIENT_ATTEMPTS", attempts: [{ class: "ambiguous" }] });
+    expect([a.requestCount, b.seen.length]).toEqual([1, 0]);
   });
 
   it("tells what happens on diagnostics_channel", async () => {

@@ -60,8 +60,10 @@ export function planRetry(now: Situation, rules: BackoffRules, random: number): 
   const floorMs = floorOf(now);
   if (floorMs > rules.maxRetryAfterMs || floorMs >= now.leftMs) return settle("retry-after");
   if (now.attemptCount >= now.maxAttempts) {
-    const slow = doubtful && now.leftMs !== Number.POSITIVE_INFINITY && now.leftMs > SLOW_RETRY_MS;
-    return slow ? retry(Math.max(SLOW_RETRY_MS * (1 + random / 2), floorMs), false) : settle("attempts");
+    const slowMs = Math.max(SLOW_RETRY_MS * (1 + random / 2), floorMs);
+    // The last answer is worth more than a wait that the deadline would end.
+    const slow = doubtful && now.leftMs !== Number.POSITIVE_INFINITY && slowMs < now.leftMs;
+    return slow ? retry(slowMs, false) : settle("attempts");
   }
   const elsewhere = now.otherNode || now.loadBalancedOnly;
   if ((now.class === "not-sent" || now.class === "refused") && !now.freeUsed && elsewhere) {

@@ -80,7 +80,7 @@ describe("planRetry", () => {
     ["a body that is gone", { class: "refused", replayable: false }, settle("body")],
     ["enough attempts of a refusal", { class: "refused", attemptCount: 4 }, settle("attempts")],
     ["enough attempts otherwise: one a second while a deadline is left", { attemptCount: 4 }, charged(1_250)],
-    ["but not with less than that left", { attemptCount: 4, leftMs: 1_000 }, settle("attempts")],
+    ["but not with less than that left", { attemptCount: 4, leftMs: 1_250 }, settle("attempts")],
     ["nor without a deadline", { attemptCount: 4, leftMs: Number.POSITIVE_INFINITY }, settle("attempts")],
     ["an answer", { class: "answered" }, settle("final")],
     ["what the caller has", { class: "committed" }, settle("final")],
