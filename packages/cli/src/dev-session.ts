@@ -24,7 +24,7 @@ export interface DevSessionOptions {
 }
 
 /** Keeps a fleet on the newest version of a project that works. Sees changes from its construction on. */
-export class DevSession implements Disposable {
+export class DevSession {
   readonly #options: DevSessionOptions;
   readonly #ended: string[] = [];
   readonly #watcher: ProjectWatcher | undefined;
@@ -63,7 +63,8 @@ export class DevSession implements Disposable {
     }
   }
 
-  [Symbol.dispose](): void {
+  /** Stops watching the project. */
+  close(): void {
     this.#watcher?.close();
   }
 
@@ -124,7 +125,7 @@ export class DevSession implements Disposable {
   async #roll(fleet: LocalFleet, bundle: Bundle): Promise<void> {
     const { note, signal } = this.#options;
     const end = fleet.nodes.length === 1 ? "kill" : "drain";
-    for (const node of fleet.nodes) {
+    for (const [index, node] of fleet.nodes.entries()) {
       try {
         await fleet.restart(node, { end, signal });
       } catch (error) {
@@ -133,7 +134,7 @@ export class DevSession implements Disposable {
         note(messageOf(error));
         note("the version before is put back");
         await fleet.deploy(this.#bundle, { signal });
-        await this.#restartUntilServing(fleet, node);
+        for (const each of fleet.nodes.slice(0, index + 1)) await this.#restartUntilServing(fleet, each);
         return;
       }
     }

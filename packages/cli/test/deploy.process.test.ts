@@ -38,7 +38,7 @@ it("deploys to a directory: data on stdout, words for people on stderr, and a se
     stdout: [expect.stringMatching(/^counter [0-9a-f]{16}$/)],
     stderr: [
       `bundling ${project}`,
-      expect.stringMatching(/^writing 1 modules?, \d+ kB, to file:/),
+      expect.stringMatching(/^writing 1 module, \d+ kB, to file:/),
       "nodes that run something already adopt it when they are restarted",
     ],
   });

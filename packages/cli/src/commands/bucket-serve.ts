@@ -1,8 +1,8 @@
 // `cellkit bucket serve DIR`: an S3 server over a directory, for laptops, tests and single machines.
+import { once } from "node:events";
 import { resolve } from "node:path";
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
-import { aborted } from "../aborted.ts";
 import { shellWord } from "../shell-word.ts";
 
 const address = z.string().transform((text, context): { host: string; port: number } => {
@@ -102,7 +102,7 @@ export const bucketServe = defineCommand<typeof bucketServeOptions, CommandConte
     print(`export AWS_REGION=${server.region}`);
     print(`export AWS_ACCESS_KEY_ID=${shellWord(credentials.accessKeyId)}`);
     if (given === undefined) print(`export AWS_SECRET_ACCESS_KEY=${shellWord(credentials.secretAccessKey)}`);
-    await aborted(signal);
+    if (!signal.aborted) await once(signal, "abort");
     return 0;
   },
 });

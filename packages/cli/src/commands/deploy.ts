@@ -50,7 +50,10 @@ export const deploy = defineCommand<typeof deployOptions, CommandContext>({
     const bundle = await readProject(config.project);
     for (const warning of bundle.warnings) note(`warning: ${warning}`);
     const bytes = bundle.modules.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
-    note(`writing ${bundle.modules.length} modules, ${Math.ceil(bytes / 1000)} kB, to ${config.bucket}`);
+    const { length } = bundle.modules;
+    note(
+      `writing ${length} ${length === 1 ? "module" : "modules"}, ${Math.ceil(bytes / 1000)} kB, to ${config.bucket}`,
+    );
     const { endpoint, region } = config;
     const bucket = openBucket(config.bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
     defer("the bucket", () => bucket.close());

@@ -70,7 +70,7 @@ export const dev = defineCommand<typeof devOptions, CommandContext>({
     for (const warning of bundle.warnings) note(`warning: ${warning}`);
     const watching = config.watch ? { watchWithout: directory } : {};
     const session = new DevSession({ project, bundle, note, signal, ...watching });
-    defer("the watched files", () => session[Symbol.dispose]());
+    defer("the watched files", () => session.close());
     const settings: LocalFleetOptions = {
       directory,
       nodeCount: config.nodes,
