@@ -1,7 +1,9 @@
 // One client connection: reads requests, answers them here or passes their bytes to the upstream, one at a time, and
-// passes the answers back. What a request or an answer is, the trackers in core/ say.
+// passes the answers back. What a request or an answer is, the trackers in core/ say. Longer than 300 lines, since each
+// of these rules looks at what the others do.
 
 import type { Socket } from "node:net";
+import type { ConnectionHost, HostedConnection } from "./connection-host.ts";
 import {
   badRequestAnswer,
   connectAnswer,
@@ -12,54 +14,22 @@ import {
   unavailableAnswer,
 } from "./core/answer.ts";
 import { type RequestHead, RequestTracker } from "./core/request-tracker.ts";
-import { headerJson, insertField, withoutLines } from "./core/rewrite.ts";
 import { FramingError } from "./errors.ts";
 import { Exchange, type ExchangeEvents, type Loss } from "./exchange.ts";
-import type { CloseReason, ResolvedOptions } from "./options.ts";
-import type { ReadBuffer } from "./read-buffer.ts";
+import { clientLine, forwardedHead } from "./forwarded-head.ts";
+import { endAndLinger } from "./linger.ts";
+import type { CloseReason } from "./options.ts";
 import type { UpstreamLink } from "./upstream-link.ts";
 import { WebSocketRelay } from "./websocket-relay.ts";
 
-/** What happened since the server was made. */
-export interface SpliceTotals {
-  /** Connections accepted. */
-  connections: number;
-  /** Requests forwarded to the upstream. */
-  forwarded: number;
-  /** Requests that `local` answered. */
-  local: number;
-  /** Requests refused because of the drain. */
-  refused: number;
-  /** Requests that cannot be framed with certainty (400). */
-  malformed: number;
-  /** Heads that did not come in time (408). */
-  timedOut: number;
-  /** Requests for which no upstream could be had (503). */
-  unavailable: number;
-  /** Requests whose upstream was lost before the answer's head (502) or within the answer (cut). */
-  lost: number;
-  /** Connections that were upgraded. */
-  upgraded: number;
-}
+/** The answer to a request whose exchange failed before any byte of an answer was sent. */
+const lossAnswers: { readonly [loss in Loss]?: LocalAnswer } = {
+  undelivered: unavailableAnswer("connection_refused"),
+  unanswered: lostAnswer("connection_terminated"),
+  malformed: lostAnswer("http_protocol_error"),
+};
 
-/** What all connections of a server share. */
-export interface ConnectionHost {
-  readonly options: ResolvedOptions;
-  readonly totals: SpliceTotals;
-  readonly readBuffer: ReadBuffer;
-  readonly draining: boolean;
-  /** Set once `closeSockets` was called: what an upgrade that comes later is closed with. */
-  readonly socketClose: CloseReason | undefined;
-  upstream(): string | undefined;
-  /** A monotonic clock. */
-  readonly nowMs: () => number;
-  /** A request began (1) or ended (-1) to count as in flight. */
-  countInFlight(step: 1 | -1): void;
-  countSocket(step: 1 | -1): void;
-  closed(connection: Connection): void;
-}
-
-export class Connection {
+export class Connection implements HostedConnection {
   readonly #client: Socket;
   readonly #host: ConnectionHost;
   readonly #request: RequestTracker;
@@ -78,7 +48,7 @@ export class Connection {
   #upstreamFull = false;
   #clientEnded = false;
   #deadlineMs: number;
-  #timer: NodeJS.Timeout | undefined;
+  #graceTimer: NodeJS.Timeout | undefined;
 
   constructor(client: Socket, host: ConnectionHost) {
     this.#client = client;
@@ -93,10 +63,7 @@ export class Connection {
       readBuffer: host.readBuffer,
       nowMs: host.nowMs,
     });
-    if (clientHeader !== undefined) {
-      const value = clientHeader.value({ address: client.remoteAddress ?? "", port: client.remotePort ?? 0 });
-      this.#injected = Buffer.from(`${clientHeader.name}: ${headerJson(value)}\r\n`, "latin1");
-    }
+    this.#injected = clientHeader === undefined ? undefined : clientLine(clientHeader, client);
     this.#deadlineMs = host.nowMs() + idleTimeoutMs;
     client.on("data", (chunk: Buffer) => this.#clientData(chunk));
     client.on("drain", () => (this.#relay ?? this.#exchange).resume());
@@ -106,7 +73,6 @@ export class Connection {
     client.on("close", () => this.#clientGone());
   }
 
-  /** The drain begins: a head that is half here may still be served. */
   drain(): void {
     if (this.#finishing || this.#request.state !== "head") return;
     this.#beganBeforeDrain = true;
@@ -119,7 +85,6 @@ export class Connection {
     this.#relay?.close(reason);
   }
 
-  /** Does what is due. @param nowMs the host's clock */
   expire(nowMs: number): void {
     if (nowMs < this.#deadlineMs) return;
     if (this.#finishing) this.#client.destroy();
@@ -127,7 +92,6 @@ export class Connection {
     else this.#refuse(this.#host.draining ? "refused" : "timedOut");
   }
 
-  /** The server ends: what is idle gets a FIN, what is not is cut. */
   stop(): void {
     if (this.#finishing) return;
     if (this.#relay === undefined && this.#request.state === "idle") this.#finish();
@@ -197,13 +161,7 @@ export class Connection {
     this.#host.totals.forwarded += 1;
     this.#setInFlight(true);
     this.#exchange.begin(head, path);
-    const { fieldsStart, stripped } = head;
-    const bytes = stripped === undefined ? head.bytes : withoutLines(head.bytes, stripped);
-    if (this.#injected === undefined) this.#toUpstream(bytes);
-    else {
-      const room = Buffer.allocUnsafe(bytes.length + this.#injected.length);
-      this.#toUpstream(insertField(bytes, fieldsStart, this.#injected, room));
-    }
+    this.#toUpstream(forwardedHead(head, this.#injected));
   }
 
   #exchangeEvents(): ExchangeEvents {
@@ -228,7 +186,7 @@ export class Connection {
     else if (!isWhole) this.#answeredEarly = true;
     else {
       this.#next();
-      if (draining) this.#timer ??= setTimeout(() => this.#finishIfIdle(), options.drainGraceMs);
+      if (draining) this.#graceTimer = setTimeout(() => this.#finishIfIdle(), options.drainGraceMs);
     }
   }
 
@@ -253,11 +211,8 @@ export class Connection {
     const { totals } = this.#host;
     if (loss === "undelivered") totals.unavailable += 1;
     else totals.lost += 1;
-    if (loss === "undelivered") this.#finish(unavailableAnswer("connection_refused"));
-    else if (loss === "unanswered") this.#finish(lostAnswer("connection_terminated"));
-    else if (loss === "malformed") this.#finish(lostAnswer("http_protocol_error"));
-    else if (loss === "cut") this.#finish();
-    else this.#client.resetAndDestroy();
+    if (loss === "reset") this.#client.resetAndDestroy();
+    else this.#finish(lossAnswers[loss]);
   }
 
   #switch(link: UpstreamLink, rest: Buffer): void {
@@ -293,21 +248,16 @@ export class Connection {
   /** Sends the last bytes and our FIN, then reads on for a while, so that the client sees them and no reset. */
   #finish(answer?: LocalAnswer): void {
     this.#finishing = true;
-    clearTimeout(this.#timer);
+    clearTimeout(this.#graceTimer);
     this.#held = undefined;
     this.#exchange.close();
     this.#setInFlight(false);
     this.#startTimeout("idleTimeoutMs");
-    this.#client.resume();
-    this.#client.once("finish", () => {
-      this.#timer = setTimeout(() => this.#client.destroy(), this.#host.options.lingerMs);
-    });
-    if (answer === undefined) this.#client.end();
-    else this.#client.end(this.#encode(answer, true));
+    const lastBytes = answer === undefined ? undefined : this.#encode(answer, true);
+    endAndLinger(this.#client, lastBytes, this.#host.options.lingerMs);
   }
 
   #finishIfIdle(): void {
-    this.#timer = undefined;
     if (!this.#finishing && this.#request.state === "idle") this.#finish();
   }
 
@@ -322,14 +272,11 @@ export class Connection {
   }
 
   #clientGone(): void {
-    clearTimeout(this.#timer);
+    clearTimeout(this.#graceTimer);
     this.#finishing = true;
     this.#exchange.close();
     this.#setInFlight(false);
-    if (this.#relay !== undefined) {
-      this.#relay.clientGone();
-      this.#host.countSocket(-1);
-    }
+    this.#relay?.clientGone(() => this.#host.countSocket(-1));
     this.#host.closed(this);
   }
 

@@ -63,11 +63,6 @@ export class Exchange {
     this.#options = options;
   }
 
-  /** Whether an answer is awaited or on its way. */
-  get isOpen(): boolean {
-    return this.#isOpen;
-  }
-
   /** Whether bytes of the final answer were sent to the client. */
   get headSent(): boolean {
     return this.#headSent;

@@ -1,4 +1,4 @@
-export type { SpliceTotals } from "./connection.ts";
+export type { SpliceTotals } from "./connection-host.ts";
 export { drainRefusal, type LocalAnswer } from "./core/answer.ts";
 export { closeFrame, maxCloseReasonBytes } from "./core/close-frame.ts";
 export type { FieldRules, Framing } from "./core/fields.ts";

@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { performance } from "node:perf_hooks";
-import { Connection, type ConnectionHost, type SpliceTotals } from "./connection.ts";
+import { Connection } from "./connection.ts";
+import type { ConnectionHost, HostedConnection, SpliceTotals } from "./connection-host.ts";
 import { closeFrame } from "./core/close-frame.ts";
 import { ListenError } from "./errors.ts";
 import { type CloseReason, resolveOptions, type SpliceServerOptions } from "./options.ts";
@@ -74,7 +75,7 @@ class NetSpliceServer implements SpliceServer, ConnectionHost {
   draining = false;
   socketClose: CloseReason | undefined;
   readonly #server: Server;
-  readonly #connections = new Set<Connection>();
+  readonly #connections = new Set<HostedConnection>();
   #inFlight = 0;
   #sockets = 0;
   #waiting: (() => void)[] = [];
@@ -165,7 +166,7 @@ class NetSpliceServer implements SpliceServer, ConnectionHost {
     this.#settle();
   }
 
-  closed(connection: Connection): void {
+  closed(connection: HostedConnection): void {
     this.#connections.delete(connection);
   }
 

@@ -61,11 +61,24 @@ export class UpstreamLink {
     this.socket.destroy();
   }
 
-  /** Sends what is written, then drops the connection; no event comes any more. */
-  closeAfterFlush(): void {
+  /**
+   * Sends what is written and a FIN, and waits, for so long at most, until the upstream has ended its side as well; no
+   * event comes any more. The wait matters in a drain: until the upstream let go, a WebSocket holds its cell back.
+   */
+  finish(boundMs: number, finished: () => void): void {
     this.#events = undefined;
-    this.socket.resume();
-    this.socket.destroySoon();
+    const { socket } = this;
+    if (socket.destroyed) {
+      finished();
+      return;
+    }
+    const timer = setTimeout(() => socket.destroy(), boundMs);
+    socket.once("close", () => {
+      clearTimeout(timer);
+      finished();
+    });
+    socket.resume();
+    socket.end();
   }
 
   #gone(clean: boolean): void {

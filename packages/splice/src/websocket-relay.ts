@@ -48,7 +48,10 @@ export class WebSocketRelay {
     let offset = 0;
     while (offset < chunk.length) {
       offset = this.#fromUpstream.advance(chunk, offset);
-      if (this.#pendingClose !== undefined && this.#fromUpstream.atBoundary) {
+      if (this.#pendingClose === undefined || !this.#fromUpstream.atBoundary) continue;
+      // The frame that was waited for may have been the upstream's own close frame: nothing may follow that.
+      if (this.#fromUpstream.closed) this.#pendingClose = undefined;
+      else {
         this.#link?.sendOn(this.#client, chunk.subarray(0, offset));
         this.#sendClose(this.#pendingClose);
         return;
@@ -79,11 +82,13 @@ export class WebSocketRelay {
     else this.#link.socket.end();
   }
 
-  /** The client's connection is gone. */
-  clientGone(): void {
+  /** The client's connection is gone. @param finished told once the upstream has let go too */
+  clientGone(finished: () => void): void {
     clearTimeout(this.#timer);
-    this.#link?.closeAfterFlush();
+    const link = this.#link;
     this.#link = undefined;
+    if (link === undefined) finished();
+    else link.finish(this.#options.closeWaitMs, finished);
   }
 
   /** The upstream ended or reset: the client must still get a close frame, if any place for one is left. */

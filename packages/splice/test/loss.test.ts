@@ -169,6 +169,20 @@ test("a request that waits for its answer is not idle", async () => {
   await client.receive("late");
 });
 
+test("a client that does not read what is left of its cut answer is let go after the idle time", async () => {
+  const { server, upstream, dial } = await splice({ idleTimeoutMs: 400 });
+  const client = await dial();
+  client.socket.pause();
+  client.send(get);
+  const link = await upstream.accept();
+  await link.receive(get);
+  const size = 48 * 1024 * 1024;
+  link.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`).send(Buffer.alloc(size));
+  await link.stalled(server.idle);
+  link.socket.destroy();
+  await client.until("the server to let go", () => server.counts().connections === 0);
+});
+
 test("a client that half-closes before its head is whole gets a FIN", async () => {
   const { dial } = await splice();
   const client = await dial();

@@ -167,6 +167,20 @@ test("closeSockets within a frame waits for its end and drops what comes after",
   await client.until("close frame", () => client.bytes.equals(Buffer.concat([hello, draining])));
 });
 
+test("closeSockets within the upstream's own close frame adds none", async () => {
+  const { server, client, link } = await upgrade();
+  const close = closeBytes(4000, "bye");
+  link.send(close.subarray(0, 3));
+  await client.until("half a frame", () => client.bytes.length === 3);
+  server.closeSockets(1012, "node draining");
+  link.send(close.subarray(3));
+  await client.until("close frame", () => client.bytes.equals(close));
+  client.send(closeBytes(4000, "", true));
+  link.socket.end();
+  await client.end();
+  expect(client.bytes.equals(close)).toBe(true);
+});
+
 test("closeSockets within a frame that never ends cuts after a while", async () => {
   const { server, client, link } = await upgrade({ closeWaitMs: 50 });
   link.send(hello.subarray(0, 4));
@@ -254,14 +268,24 @@ test("no reason that fits no close frame is taken", async () => {
 });
 
 test("slow sides slow each other, and every byte arrives", async () => {
-  const { client, link } = await upgrade();
-  const big = frame({ opcode: 2, payload: Buffer.alloc(12 * 1024 * 1024, 0x61) });
+  const { server, client, link } = await upgrade();
+  // More than all the kernel's buffers on the way hold.
+  const big = frame({ opcode: 2, payload: Buffer.alloc(48 * 1024 * 1024, 0x61) });
   client.socket.pause();
   link.send(big);
-  await link.until("the upstream to wait", () => link.socket.writableLength > 0);
+  await link.stalled(server.idle);
   await client.count(big.length);
   link.socket.pause();
   client.send(big);
-  await client.until("the client to wait", () => client.socket.writableLength > 0);
+  await client.stalled(server.idle);
   await link.count(big.length);
+});
+
+test("an upgraded connection that stalls is cut all the same once its close frame went unanswered", async () => {
+  const { server, client, link } = await upgrade({ closeWaitMs: 50 });
+  client.socket.pause();
+  link.send(frame({ opcode: 2, payload: Buffer.alloc(48 * 1024 * 1024) }));
+  await link.stalled(server.idle);
+  server.closeSockets(1012, "node draining");
+  await server.finished();
 });

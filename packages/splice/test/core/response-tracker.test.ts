@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { ResponseTracker } from "../../src/core/response-tracker.ts";
 import { bytes, everyCut } from "../support/splits.ts";
 import { trackResponse } from "../support/tracked.ts";
 
@@ -72,4 +73,17 @@ const refused: [string, string, string][] = [
 test.each(refused)("a response tracker refuses %s", (_, text, rule) => {
   for (const pieces of everyCut(bytes(text)))
     expect(trackResponse(pieces).last).toContain(`refused: ${rule}`);
+});
+
+test.each([
+  ["a tunnel", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
+  ["a whole answer", "HTTP/1.1 204 No Content\r\n\r\n"],
+])("after %s a response tracker consumes nothing until the next request", (_, head) => {
+  const tracker = new ResponseTracker();
+  tracker.expect("GET");
+  expect(tracker.push(bytes(`${head}more`), 0)).toBe(head.length);
+  expect(tracker.push(bytes("more"), 0)).toBe(0);
+  tracker.expect("GET");
+  expect(tracker.state).toBe("head");
+  expect(tracker.push(bytes("HTTP/1.1 200"), 0)).toBe(12);
 });

@@ -79,6 +79,18 @@ export class RawClient {
     if (received > sizeBytes) throw new Error(`${received} bytes in place of ${sizeBytes}`);
   }
 
+  /** Waits until what was sent does not move on any more: the peer has stopped reading, and all buffers are full. */
+  async stalled(turn: () => Promise<void>): Promise<void> {
+    let before = -1;
+    await turn();
+    while (before !== this.socket.writableLength) {
+      before = this.socket.writableLength;
+      await turn();
+      await turn();
+    }
+    if (before === 0) throw new Error("the peer took everything");
+  }
+
   /** Waits for the peer's FIN; a reset fails. */
   async end(): Promise<string> {
     await this.until("FIN", () => this.ended || this.error !== undefined);
