@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createInterface, type Interface } from "node:readline";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
@@ -20,7 +20,8 @@ export function startChild(script: string, args: readonly string[], before: read
   const [command = process.execPath, ...rest] = [...before, process.execPath, path, ...args];
   const child = spawn(command, rest, { stdio: ["pipe", "pipe", "inherit"] });
   const gone = new Promise<void>((done) => child.once("exit", () => done()));
-  const lines = linesOf(createInterface({ input: child.stdout }));
+  // The iterator at once, not at the first next(): readline keeps no line for an iterator that does not exist yet.
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const kill = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
     await gone;
@@ -36,8 +37,4 @@ export function startChild(script: string, args: readonly string[], before: read
       return JSON.parse(value);
     },
   };
-}
-
-async function* linesOf(input: Interface): AsyncGenerator<string> {
-  for await (const line of input) yield line;
 }
