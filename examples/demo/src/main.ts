@@ -77,7 +77,7 @@ async function play(local: LocalFleet, table: LiveTable, signal: AbortSignal): P
 
   const tally = new Tally();
   const fleet = new Fleet({ authority: origin, endpoints: local.nodes.map(({ publicUrl }) => publicUrl) });
-  const traffic = new Traffic(fleet, tally, { paceMs: 50, largeEvery: 8 });
+  const traffic = new Traffic(fleet, tally, { paceMs: 100, largeEvery: 8 });
   try {
     subscribe("fleet:ws:close", (message) => tally.socketClosed((message as { code: number }).code));
     subscribe("fleet:ws:reconnect", () => {

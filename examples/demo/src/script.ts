@@ -13,7 +13,7 @@ export interface ScriptOptions {
 }
 
 /** New rooms of one step: a node that was restarted holds no cells until somebody asks it for one. */
-const roomsPerStep = 6;
+const roomsPerStep = 4;
 
 /** Drains and restarts each node, kills one and starts it again. */
 export async function runScript(
