@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { openBucket } from "@cellkit/bucket";
 import {
   createHttpServer,
@@ -25,6 +26,15 @@ const engineStopMs = 10_000;
 
 /** Close code and reason of sockets on a node that drains (RFC 6455 section 7.4.1, IANA registry: Service Restart). */
 const nodeDraining = { code: 1012, reason: "node draining" } as const;
+
+/**
+ * How long sockets of cells here are closed from inside before those on this ingress are closed from outside. A regular
+ * socket that the client has closed, but not the cell, holds its cell back for half of workerd's stop time (4 s).
+ */
+const fromInsideMs = 250;
+
+/** From the last close frame to SIGTERM: a cell that still handles the close of a socket then is held back as long. */
+const handshakesMs = 250;
 
 /** Starts a node; resolves when it is healthy. @throws the typed errors of the parts: bucket, listeners, engine */
 export async function startNode(
@@ -136,19 +146,28 @@ function drainSequence(
   const steps = new StopSequence(({ name, outcome, tookMs }) =>
     log.info({ step: name, outcome, tookMs: Math.round(tookMs) }, "drain"),
   );
+  let handshakes: Promise<void> | undefined;
   steps.add("refuse new requests", () => publicServer.drain());
   steps.add(
     "close sockets",
     async () => {
+      const { sockets } = publicServer.counts();
+      const closingCells = engine.closeCells();
+      await Promise.race([closingCells.catch(() => undefined), setTimeout(fromInsideMs)]);
       publicServer.closeSockets(nodeDraining.code, nodeDraining.reason);
-      const closed = await engine.closeCells();
+      const closed = await closingCells;
+      if (sockets + closed.regularSockets > 0) handshakes = setTimeout(handshakesMs);
       log.info({ ...closed }, "closed the regular sockets of cells here");
     },
     { boundMs: () => Math.min(2_000, leftMs()) },
   );
-  steps.add("let requests end", (signal) => publicServer.finished({ signal }), {
-    boundMs: () => Math.max(0, leftMs() - Math.min(engineStopMs, config.shutdownDrainMs / 2)),
-  });
+  steps.add(
+    "let requests end",
+    async (signal) => {
+      await Promise.all([publicServer.finished({ signal }), handshakes]);
+    },
+    { boundMs: () => Math.max(0, leftMs() - Math.min(engineStopMs, config.shutdownDrainMs / 2)) },
+  );
   steps.add(
     "hand the cells over",
     async () => {
