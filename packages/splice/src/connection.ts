@@ -264,11 +264,7 @@ export class Connection implements HostedConnection {
   #clientEnd(): void {
     this.#clientEnded = true;
     if (this.#relay !== undefined) this.#relay.clientEnded();
-    else if (!this.#finishing) {
-      const { state } = this.#request;
-      if (state === "body") this.#client.destroy();
-      else if (state !== "complete") this.#finish();
-    }
+    else if (!this.#finishing && this.#request.state !== "complete") this.#finish();
   }
 
   #clientGone(): void {

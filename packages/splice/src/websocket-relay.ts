@@ -24,6 +24,8 @@ export class WebSocketRelay {
   #pendingClose: Uint8Array | undefined;
   /** Our close frame was written; nothing of the upstream may follow it. */
   #closeSent = false;
+  /** The client will send nothing more: no answer to a close frame is to be waited for. */
+  #clientEnded = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(client: Socket, link: UpstreamLink, options: RelayOptions) {
@@ -38,6 +40,8 @@ export class WebSocketRelay {
   }
 
   clientData(chunk: Buffer): void {
+    // Both sides have closed: what a client sends behind its close frame means nothing (RFC 6455 §5.5.1).
+    if (this.#closeSent && this.#fromClient.closed) return;
     scan(this.#fromClient, chunk);
     if (this.#link !== undefined && !this.#link.socket.write(chunk)) this.#client.pause();
     if (this.#closeSent && this.#fromClient.closed) this.#endBoth();
@@ -77,6 +81,7 @@ export class WebSocketRelay {
 
   /** The client sent its FIN: pass it on, and let the upstream end its side. */
   clientEnded(): void {
+    this.#clientEnded = true;
     this.#startTimer();
     if (this.#link === undefined || this.#closeSent) this.#endBoth();
     else this.#link.socket.end();
@@ -114,7 +119,7 @@ export class WebSocketRelay {
     this.#closeSent = true;
     this.#client.write(frame);
     this.#link?.socket.resume();
-    if (this.#fromClient.closed) this.#endBoth();
+    if (this.#fromClient.closed || this.#clientEnded) this.#endBoth();
   }
 
   #endBoth(): void {

@@ -99,6 +99,21 @@ test("in flight, second request after the flag: 200, then 503 and close", async 
   expect(link.text).toBe(get);
 });
 
+test("in flight, second request after an answer that told of the close began: still 200, then 503 and close", async () => {
+  const { server, upstream, dial } = await splice();
+  const client = await dial();
+  client.send(get);
+  const link = await upstream.accept();
+  await link.receive(get);
+  server.drain();
+  link.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\non");
+  await client.receive("\r\n\r\non");
+  client.send(get);
+  await server.idle();
+  link.send("e");
+  await expectRefused(client, `HTTP/1.1 200 OK\r\n${closing}Content-Length: 3\r\n\r\none`);
+});
+
 test("two pipelined before the flag: 200, then 503 and close; the second never reached the upstream", async () => {
   const { server, upstream, dial } = await splice();
   const client = await dial();

@@ -1,5 +1,6 @@
 // What passes between a client and the upstream while all is well.
 import { expect, test } from "vitest";
+import type { RawClient } from "./support/raw-client.ts";
 import { startUpstream } from "./support/scripted-upstream.ts";
 import { dialAndServe, get, ok, post, splice } from "./support/spliced.ts";
 
@@ -374,17 +375,21 @@ test("a new child's socket is used from the next request on", async () => {
 /** More than all the kernel's buffers on the way hold. */
 const size = 48 * 1024 * 1024;
 
-test("a slow client slows the upstream, and gets every byte", async () => {
+test("slow clients slow the upstream, and each gets every byte of its own answer", async () => {
   const { server, upstream, dial } = await splice();
-  const client = await dial();
-  client.socket.pause();
-  client.send(get);
-  const link = await upstream.accept();
-  await link.receive(get);
   const head = `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`;
-  link.send(head).send(Buffer.alloc(size, 0x61));
-  await link.stalled(server.idle);
-  await client.count(head.length + size);
+  const pairs: [RawClient, RawClient, string][] = [];
+  for (const letter of ["a", "b"]) {
+    const client = await dial();
+    client.socket.pause();
+    client.send(get);
+    const link = await upstream.accept();
+    await link.receive(get);
+    link.send(head).fill(letter, size);
+    pairs.push([client, link, letter]);
+  }
+  for (const [, link] of pairs) await link.stalled(server.idle);
+  await Promise.all(pairs.map(([client, , letter]) => client.drained(head, letter, size)));
 });
 
 test("a slow upstream slows the client, and gets every byte", async () => {
@@ -394,7 +399,7 @@ test("a slow upstream slows the client, and gets every byte", async () => {
   const link = await upstream.accept();
   await link.receive("\r\n\r\n");
   link.socket.pause();
-  client.send(Buffer.alloc(size, 0x61));
+  client.fill("a", size);
   await client.stalled(server.idle);
-  await link.count(size);
+  await link.drained("", "a", size);
 });

@@ -15,7 +15,7 @@ interface Upgraded extends Spliced {
 }
 
 async function upgrade(options: SpliceServerOptions = {}): Promise<Upgraded> {
-  const spliced = await splice({ closeWaitMs: 300, ...options });
+  const spliced = await splice({ closeWaitMs: 600_000, ...options });
   const client = await spliced.dial();
   client.send(handshake);
   const link = await spliced.upstream.accept();
@@ -153,9 +153,21 @@ test("closeSockets writes 1012 node draining, passes the echo on, and ends both 
   await link.end();
   await client.end();
   expect(client.bytes.equals(draining)).toBe(true);
+  client.send(maskedHello);
   client.socket.end();
+  await client.until("the client to be gone", () => server.counts().connections === 0);
+  // The upstream has not let go of its side: the cell behind it is still held.
+  expect(server.counts().sockets).toBe(1);
+  link.socket.end();
   await server.finished();
-  expect(server.counts().sockets).toBe(0);
+  expect(link.bytes.equals(Buffer.concat([maskedHello, echo]))).toBe(true);
+});
+
+test("an upstream that does not let go is cut after a while", async () => {
+  const { server, client, link } = await upgrade({ closeWaitMs: 50 });
+  client.socket.destroy();
+  await link.end();
+  await server.finished();
 });
 
 test("closeSockets within a frame waits for its end and drops what comes after", async () => {
@@ -247,6 +259,7 @@ test("a client that resets ends the upstream's side", async () => {
   const { server, client, link } = await upgrade();
   client.socket.resetAndDestroy();
   await link.until("end", () => link.ended || link.error !== undefined);
+  link.socket.end();
   await link.until("close", () => server.counts().sockets === 0);
 });
 
@@ -267,24 +280,28 @@ test("no reason that fits no close frame is taken", async () => {
   expect(() => server.closeSockets(1012, "x".repeat(124))).toThrow("reason has 124 bytes");
 });
 
+/** More than all the kernel's buffers on the way hold, and the header of one frame so long. */
+const size = 48 * 1024 * 1024;
+const longFrame = Buffer.from([0x82, 127, 0, 0, 0, 0, size >> 24, (size >> 16) & 255, 0, 0]).toString(
+  "latin1",
+);
+
 test("slow sides slow each other, and every byte arrives", async () => {
   const { server, client, link } = await upgrade();
-  // More than all the kernel's buffers on the way hold.
-  const big = frame({ opcode: 2, payload: Buffer.alloc(48 * 1024 * 1024, 0x61) });
   client.socket.pause();
-  link.send(big);
+  link.send(Buffer.from(longFrame, "latin1")).fill("a", size);
   await link.stalled(server.idle);
-  await client.count(big.length);
+  await client.drained(longFrame, "a", size);
   link.socket.pause();
-  client.send(big);
+  client.send(Buffer.from(longFrame, "latin1")).fill("b", size);
   await client.stalled(server.idle);
-  await link.count(big.length);
+  await link.drained(longFrame, "b", size);
 });
 
 test("an upgraded connection that stalls is cut all the same once its close frame went unanswered", async () => {
   const { server, client, link } = await upgrade({ closeWaitMs: 50 });
   client.socket.pause();
-  link.send(frame({ opcode: 2, payload: Buffer.alloc(48 * 1024 * 1024) }));
+  link.send(Buffer.from(longFrame, "latin1")).fill("a", size);
   await link.stalled(server.idle);
   server.closeSockets(1012, "node draining");
   await server.finished();

@@ -67,16 +67,33 @@ export class RawClient {
     return this.text;
   }
 
-  /** Reads on without keeping what comes, until so many more bytes came. */
-  async count(sizeBytes: number): Promise<void> {
+  /** Sends so many bytes of one letter in many writes, so that `stalled` can see how far they got. */
+  fill(letter: string, sizeBytes: number): this {
+    const piece = Buffer.alloc(64 * 1024, letter);
+    for (let sent = 0; sent < sizeBytes; sent += piece.length) {
+      this.socket.write(piece.subarray(0, Math.min(piece.length, sizeBytes - sent)));
+    }
+    return this;
+  }
+
+  /** Reads on without keeping what comes, until so many more bytes came after `before`; all must be the letter. */
+  async drained(before: string, letter: string, sizeBytes: number): Promise<void> {
     let received = 0;
+    let strange: string | undefined;
+    const piece = Buffer.alloc(1024 * 1024, letter);
     this.socket.removeAllListeners("data");
     this.socket.on("data", (chunk: Buffer) => {
+      const head = Math.max(0, Math.min(chunk.length, before.length - received));
+      const isAsSent =
+        chunk.toString("latin1", 0, head) === before.slice(received, received + head) &&
+        chunk.subarray(head).equals(piece.subarray(0, chunk.length - head));
+      if (!isAsSent) strange ??= `at byte ${received}: ${chunk.toString("latin1", 0, 100)}`;
       received += chunk.length;
     });
     this.socket.resume();
-    await this.until(`${sizeBytes} bytes`, () => received >= sizeBytes);
-    if (received > sizeBytes) throw new Error(`${received} bytes in place of ${sizeBytes}`);
+    await this.until("all bytes", () => received >= before.length + sizeBytes);
+    if (strange !== undefined || received > before.length + sizeBytes)
+      throw new Error(`${received}: ${strange}`);
   }
 
   /** Waits until what was sent does not move on any more: the peer has stopped reading, and all buffers are full. */
