@@ -33,9 +33,6 @@ const nodeDraining = { code: 1012, reason: "node draining" } as const;
  */
 const fromInsideMs = 250;
 
-/** From the last close frame to SIGTERM: a cell that still handles the close of a socket then is held back as long. */
-const handshakesMs = 250;
-
 /** Starts a node; resolves when it is healthy. @throws the typed errors of the parts: bucket, listeners, engine */
 export async function startNode(
   context: DaemonContext<CelldConfig>,
@@ -146,28 +143,22 @@ function drainSequence(
   const steps = new StopSequence(({ name, outcome, tookMs }) =>
     log.info({ step: name, outcome, tookMs: Math.round(tookMs) }, "drain"),
   );
-  let handshakes: Promise<void> | undefined;
   steps.add("refuse new requests", () => publicServer.drain());
   steps.add(
     "close sockets",
     async () => {
-      const { sockets } = publicServer.counts();
       const closingCells = engine.closeCells();
       await Promise.race([closingCells.catch(() => undefined), setTimeout(fromInsideMs)]);
       publicServer.closeSockets(nodeDraining.code, nodeDraining.reason);
       const closed = await closingCells;
-      if (sockets + closed.regularSockets > 0) handshakes = setTimeout(handshakesMs);
       log.info({ ...closed }, "closed the regular sockets of cells here");
     },
     { boundMs: () => Math.min(2_000, leftMs()) },
   );
-  steps.add(
-    "let requests end",
-    async (signal) => {
-      await Promise.all([publicServer.finished({ signal }), handshakes]);
-    },
-    { boundMs: () => Math.max(0, leftMs() - Math.min(engineStopMs, config.shutdownDrainMs / 2)) },
-  );
+  // Sockets, too: a cell that still handles the close of one when workerd is told to stop is held back.
+  steps.add("let requests end", (signal) => publicServer.finished({ signal }), {
+    boundMs: () => Math.max(0, leftMs() - Math.min(engineStopMs, config.shutdownDrainMs / 2)),
+  });
   steps.add(
     "hand the cells over",
     async () => {
