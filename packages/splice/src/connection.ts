@@ -48,6 +48,8 @@ export class Connection implements HostedConnection {
   #upstreamFull = false;
   #clientEnded = false;
   #deadlineMs: number;
+  /** When the client was first seen to have stopped reading; undefined once it takes bytes again. */
+  #stalledSinceMs: number | undefined;
   #graceTimer: NodeJS.Timeout | undefined;
 
   constructor(client: Socket, host: ConnectionHost) {
@@ -66,7 +68,10 @@ export class Connection implements HostedConnection {
     this.#injected = clientHeader === undefined ? undefined : clientLine(clientHeader, client);
     this.#deadlineMs = host.nowMs() + idleTimeoutMs;
     client.on("data", (chunk: Buffer) => this.#clientData(chunk));
-    client.on("drain", () => (this.#relay ?? this.#exchange).resume());
+    client.on("drain", () => {
+      this.#stalledSinceMs = undefined;
+      (this.#relay ?? this.#exchange).resume();
+    });
     client.on("end", () => this.#clientEnd());
     // `close` follows and does the work; a client's reset is no event worth more.
     client.on("error", () => undefined);
@@ -86,6 +91,10 @@ export class Connection implements HostedConnection {
   }
 
   expire(nowMs: number): void {
+    if (this.#client.writableNeedDrain) {
+      this.#stalledSinceMs ??= nowMs;
+      if (nowMs - this.#stalledSinceMs >= this.#host.options.idleTimeoutMs) this.#client.destroy();
+    }
     if (nowMs < this.#deadlineMs) return;
     if (this.#finishing) this.#client.destroy();
     else if (this.#request.state !== "head") this.#finish();

@@ -42,7 +42,10 @@ export interface SpliceServerOptions {
   clientHeader?: ClientHeader;
   /** Beginnings of names, in lower case, of fields that are taken out of each forwarded request head. @default [] */
   strippedRequestFields?: readonly string[];
-  /** How long a client's connection may be silent between requests. @default 75000 */
+  /**
+   * How long a client's connection may be silent between requests, and how long a client may take no byte of what is
+   * sent to it; then it is cut. @default 75000
+   */
   idleTimeoutMs?: number;
   /** How long a request head may take from its first byte; then 408. @default 30000 */
   headTimeoutMs?: number;

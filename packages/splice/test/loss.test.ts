@@ -1,5 +1,5 @@
 // What a client gets when the upstream is missing, dies, or talks nonsense; and when the client is too slow.
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { OptionError } from "../src/errors.ts";
 import { createSpliceServer } from "../src/server.ts";
 import { dialAndServe, get, ok, splice } from "./support/spliced.ts";
@@ -169,7 +169,7 @@ test("a request that waits for its answer is not idle", async () => {
   await client.receive("late");
 });
 
-test("a client that does not read what is left of its cut answer is let go after the idle time", async () => {
+test("a client that stops reading its answer is cut after the idle time, and the upstream with it", async () => {
   const { server, upstream, dial } = await splice({ idleTimeoutMs: 400 });
   const client = await dial();
   client.socket.pause();
@@ -178,9 +178,25 @@ test("a client that does not read what is left of its cut answer is let go after
   await link.receive(get);
   const size = 48 * 1024 * 1024;
   link.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`).fill("a", size);
-  await link.stalled(server.idle);
-  link.socket.destroy();
-  await client.until("the server to let go", () => server.counts().connections === 0);
+  await link.until("the server to let go", () => server.counts().connections === 0);
+  await link.until("end", () => link.ended || link.error !== undefined);
+});
+
+test("a client that reads slowly, but reads, is not cut", async () => {
+  const { server, upstream, dial } = await splice({ idleTimeoutMs: 400 });
+  const client = await dial();
+  client.send(get);
+  const link = await upstream.accept();
+  await link.receive(get);
+  const size = 48 * 1024 * 1024;
+  const head = `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`;
+  client.socket.pause();
+  client.socket.removeAllListeners("data");
+  const pace = setInterval(() => client.socket.read(), 10);
+  onTestFinished(() => clearInterval(pace));
+  link.send(head).fill("a", size);
+  await client.until("half of it to be read", () => link.unsentBytes < size / 2);
+  expect(server.counts().connections).toBe(1);
 });
 
 test("a client that half-closes before its head is whole gets a FIN", async () => {

@@ -9,6 +9,8 @@ const lookMs = 5;
 export class RawClient {
   readonly socket: Socket;
   bytes = Buffer.alloc(0);
+  /** What `fill` has still to send. */
+  unsentBytes = 0;
   /** The peer's FIN came. */
   ended = false;
   /** The connection was reset or failed: the error's code. */
@@ -67,12 +69,16 @@ export class RawClient {
     return this.text;
   }
 
-  /** Sends so many bytes of one letter in many writes, so that `stalled` can see how far they got. */
+  /** Sends so many bytes of one letter, piece after piece as they leave, so that `stalled` can see how far they got. */
   fill(letter: string, sizeBytes: number): this {
     const piece = Buffer.alloc(64 * 1024, letter);
-    for (let sent = 0; sent < sizeBytes; sent += piece.length) {
-      this.socket.write(piece.subarray(0, Math.min(piece.length, sizeBytes - sent)));
-    }
+    this.unsentBytes = sizeBytes;
+    const send = () => {
+      const next = piece.subarray(0, Math.min(piece.length, this.unsentBytes));
+      this.unsentBytes -= next.length;
+      if (next.length > 0) this.socket.write(next, send);
+    };
+    send();
     return this;
   }
 
@@ -96,12 +102,12 @@ export class RawClient {
       throw new Error(`${received}: ${strange}`);
   }
 
-  /** Waits until what was sent does not move on any more: the peer has stopped reading, and all buffers are full. */
+  /** Waits until `fill` does not get on any more: the peer has stopped reading, and all buffers are full. */
   async stalled(turn: () => Promise<void>): Promise<void> {
     let before = -1;
     await turn();
-    while (before !== this.socket.writableLength) {
-      before = this.socket.writableLength;
+    while (before !== this.unsentBytes) {
+      before = this.unsentBytes;
       await turn();
       await turn();
     }
