@@ -36,6 +36,6 @@ await runSteps([
   ["types", () => run("tsc", ["-b"])],
   ["layers", async () => report(layerBreaches(packages()))],
   ["pure cores", async () => report(impureCores())],
-  ["unused code (knip)", () => run("knip", ["--no-progress"])],
+  ["unused code (knip)", () => run("knip", ["--no-progress", "--no-config-hints"])],
   ["versions (sherif)", () => run("sherif", [])],
 ]);

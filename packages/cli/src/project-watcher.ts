@@ -8,6 +8,8 @@ import { WatchError } from "./errors.ts";
 const ignoredNames = new Set([".cellkit", ".git", ".wrangler", "node_modules", "dist"]);
 /** A save is often several events: one is told when nothing came for this long. */
 const quietMs = 100;
+/** A file that is written all the time is never quiet: then a change is told after so long. */
+const longestMs = 1_000;
 
 /** What a watcher tells, and what it leaves out. */
 export interface ProjectWatcherOptions {
@@ -24,6 +26,8 @@ export class ProjectWatcher implements Disposable {
   readonly #options: ProjectWatcherOptions;
   readonly #watchers = new Map<string, FSWatcher>();
   #quiet: NodeJS.Timeout | undefined;
+  /** When the first change came that is not told yet, on the clock of `performance`. */
+  #untoldMs: number | undefined;
 
   /** @throws WatchError (`CELLKIT_CLI_WATCH`) */
   constructor(directory: string, options: ProjectWatcherOptions) {
@@ -78,7 +82,15 @@ export class ProjectWatcher implements Disposable {
     if (path === this.#options.ignore) return;
     if (event === "rename" && this.#isInside(path)) this.#replace(path);
     clearTimeout(this.#quiet);
-    this.#quiet = setTimeout(() => this.#options.onChange(relative(this.#directory, path)), quietMs);
+    const nowMs = performance.now();
+    this.#untoldMs ??= nowMs;
+    this.#quiet = setTimeout(
+      () => {
+        this.#untoldMs = undefined;
+        this.#options.onChange(relative(this.#directory, path));
+      },
+      Math.max(0, Math.min(quietMs, this.#untoldMs + longestMs - nowMs)),
+    );
   }
 
   /** A name came or went. A directory of that name is another one than before, and so are those below it. */

@@ -1,6 +1,7 @@
 import { type CommandGroup, type ParsedCommand, parseCommand } from "./core/command.ts";
 import { exitCodeOf, exitCodes } from "./core/exit-code.ts";
 import { ReleaseStack } from "./release-stack.ts";
+import { requireNode } from "./require-node.ts";
 import { watchSignals } from "./signals.ts";
 import type { Step } from "./stop-sequence.ts";
 
@@ -30,6 +31,7 @@ export interface CommandProgram {
  * stderr; 130 when the first SIGINT or SIGTERM made it fail, or when a second one came.
  */
 export async function runCommand(program: CommandProgram): Promise<never> {
+  requireNode(program.name);
   const parsed = parseOrExit(program);
   const stopping = new AbortController();
   const releases = new ReleaseStack();

@@ -4,6 +4,7 @@ import type { ConfigSchema } from "./core/option.ts";
 import { type ParseOptions, parseConfig } from "./core/parse-config.ts";
 import { createLogger, type LogFormat, type Logger, type LogLevel } from "./logger.ts";
 import { ReleaseStack } from "./release-stack.ts";
+import { requireNode } from "./require-node.ts";
 import { watchSignals } from "./signals.ts";
 import type { Step, StopReport } from "./stop-sequence.ts";
 
@@ -64,6 +65,7 @@ export async function runDaemon<S extends ConfigSchema>(
   daemon: Daemon<S> &
     (z.output<S> extends LogConfig ? unknown : { schema: "spread logOptions() into the schema" }),
 ): Promise<never> {
+  requireNode(daemon.name);
   const parsed = parseOrExit(daemon);
   const settings = parsed.config as z.output<S> & LogConfig;
   const log = createLogger({
