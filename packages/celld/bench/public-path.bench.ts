@@ -6,13 +6,15 @@ import { Fleet } from "../test/support/fleet.ts";
 import { freePort } from "../test/support/free-port.ts";
 import { startBareWorkerd } from "./support/bare-workerd.ts";
 import { cpuMicroseconds } from "./support/cpu-time.ts";
-import { connectionCount, runLoad } from "./support/load.ts";
+import { Load } from "./support/load.ts";
 
 const project = fileURLToPath(new URL("../test/fixtures/mended", import.meta.url));
 /** Few per round and many rounds: on a shared machine only neighbours in time compare. */
 const requestCount = 4_000;
-/** Before the first round: until the compilers of both have seen enough. */
-const warmUpCount = 20_000;
+/** A server that has work: with few connections each wake-up of a process serves a single request. */
+const connectionCount = 128;
+/** Rounds before the first one that counts: until the compilers of both have seen enough. */
+const warmUpCount = 5;
 
 async function setup() {
   const { fleet, nodes } = await Fleet.start(1, { project });
@@ -28,11 +30,16 @@ async function setup() {
   const spliced = { port: node.port, pids: [node.process.pid ?? 0, workerd] };
   const direct = { port, pids: [bare.pid ?? 0] };
   const cost = async ({ port, pids }: typeof spliced): Promise<number> => {
+    const load = await Load.open(port, connectionCount);
     const before = await cpuMicroseconds(pids);
-    await runLoad(port, requestCount);
-    return ((await cpuMicroseconds(pids)) - before) / requestCount;
+    await load.run(requestCount);
+    const used = (await cpuMicroseconds(pids)) - before;
+    load.close();
+    return used / requestCount;
   };
-  for (const side of [spliced, direct]) await runLoad(side.port, warmUpCount);
+  for (let turn = 0; turn < warmUpCount; turn += 1) {
+    for (const side of [spliced, direct]) await cost(side);
+  }
   return {
     subject: () => cost(spliced),
     against: () => cost(direct),

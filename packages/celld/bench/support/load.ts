@@ -6,43 +6,87 @@ const request = Buffer.from(
   "GET /hello HTTP/1.1\r\nHost: hello.example\r\nUser-Agent: cellkit-bench\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n\r\n",
 );
 
-/** How many connections there are at a time. */
-export const connectionCount = 16;
+/** Connections that have had one answer each. Close them soon: workerd cuts what is idle for 15 s. */
+export class Load {
+  readonly #connections: readonly Connection[];
 
-/** Sends `requestCount` requests over connections of its own and waits for all answers, which must be of equal length. */
-export async function runLoad(port: number, requestCount: number): Promise<void> {
-  const sockets = Array.from({ length: connectionCount }, () =>
-    connect({ port, host: "127.0.0.1", noDelay: true }),
-  );
-  const left = { unsent: requestCount };
-  try {
-    await Promise.all(sockets.map((socket) => work(socket, left)));
-  } finally {
-    for (const socket of sockets) socket.destroy();
+  private constructor(connections: readonly Connection[]) {
+    this.#connections = connections;
+  }
+
+  static async open(port: number, connectionCount: number): Promise<Load> {
+    const connections = await Promise.all(
+      Array.from({ length: connectionCount }, () => Connection.dial(port)),
+    );
+    return new Load(connections);
+  }
+
+  /** Sends `requestCount` requests and waits for all answers. */
+  async run(requestCount: number): Promise<void> {
+    let unsent = requestCount;
+    const next = () => {
+      unsent -= 1;
+      return unsent >= 0;
+    };
+    await Promise.all(this.#connections.map((connection) => connection.run(next)));
+  }
+
+  close(): void {
+    for (const connection of this.#connections) connection.close();
   }
 }
 
-async function work(socket: Socket, left: { unsent: number }): Promise<void> {
-  await once(socket, "connect");
-  await new Promise<void>((resolve, reject) => {
-    let answerBytes: number | undefined;
-    let received = 0;
-    const send = () => {
-      if (left.unsent === 0) return resolve();
-      left.unsent -= 1;
-      socket.write(request);
-    };
-    socket.on("data", (chunk: Buffer) => {
-      answerBytes ??= lengthOf(chunk);
-      received += chunk.length;
-      if (received < answerBytes) return;
-      received -= answerBytes;
-      send();
+class Connection {
+  readonly #socket: Socket;
+  /** Length of each answer: that of the first. */
+  #answerBytes = 0;
+  #receivedBytes = 0;
+  #answered: () => void = () => undefined;
+  #fail: (error: Error) => void = () => undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on("data", (chunk: Buffer) => this.#read(chunk));
+    socket.on("error", (error) => this.#fail(error));
+    socket.on("close", () => this.#fail(new TypeError("the server closed a connection")));
+  }
+
+  static async dial(port: number): Promise<Connection> {
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    await once(socket, "connect");
+    const connection = new Connection(socket);
+    let isFirst = true;
+    await connection.run(() => {
+      const send = isFirst;
+      isFirst = false;
+      return send;
     });
-    socket.on("error", reject);
-    socket.on("close", () => reject(new TypeError("the server closed a connection")));
-    send();
-  });
+    return connection;
+  }
+
+  /** Sends one request after the other for as long as `next` says so. */
+  run(next: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#fail = reject;
+      this.#answered = () => {
+        if (next()) this.#socket.write(request);
+        else resolve();
+      };
+      this.#answered();
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#answerBytes === 0) this.#answerBytes = lengthOf(chunk);
+    this.#receivedBytes += chunk.length;
+    if (this.#receivedBytes < this.#answerBytes) return;
+    this.#receivedBytes -= this.#answerBytes;
+    this.#answered();
+  }
 }
 
 /** The length of a whole answer, from the chunk with its head. */
