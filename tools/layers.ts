@@ -14,7 +14,7 @@ export const allowed: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The folder name of one of our packages, or undefined for a foreign one. */
-function folderOf(name: string): string | undefined {
+export function folderOf(name: string): string | undefined {
   if (name === "cellkit") return "cli";
   return name.startsWith("@cellkit/") ? name.slice("@cellkit/".length) : undefined;
 }
