@@ -1,14 +1,13 @@
 // What the public path costs: CPU time of celld and its workerd for a request, beside a workerd without celld.
-import { readFile, readlink } from "node:fs/promises";
+import { readlink } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { Fleet } from "../test/support/fleet.ts";
+import { bundleProject } from "@cellkit/deployment";
+import { chatProject, Fleet } from "../test/support/fleet.ts";
 import { freePort } from "../test/support/free-port.ts";
 import { startBareWorkerd } from "./support/bare-workerd.ts";
 import { cpuMicroseconds } from "./support/cpu-time.ts";
 import { Load } from "./support/load.ts";
 
-const project = fileURLToPath(new URL("../test/fixtures/mended", import.meta.url));
 /** Few per round and many rounds: on a shared machine only neighbours in time compare. */
 const requestCount = 4_000;
 /** A server that has work: with few connections each wake-up of a process serves a single request. */
@@ -17,14 +16,14 @@ const connectionCount = 128;
 const warmUpCount = 5;
 
 async function setup() {
-  const { fleet, nodes } = await Fleet.start(1, { project });
+  const { fleet, nodes } = await Fleet.start(1);
   const node = nodes[0];
   if (node === undefined) throw new TypeError("a fleet of one node has no node");
   const workerd = await node.workerdPid();
   const port = await freePort();
   const bare = await startBareWorkerd(
     await readlink(`/proc/${workerd}/exe`),
-    await readFile(join(project, "worker.js"), "utf8"),
+    await bundleProject(chatProject),
     { directory: join(fleet.directory, "bare"), port },
   );
   const spliced = { port: node.port, pids: [node.process.pid ?? 0, workerd] };
@@ -57,7 +56,7 @@ export const benchmarks = [
     against: "workerd alone",
     unit: "CPU us/request",
     roundCount: 31,
-    conditions: `GET of a small JSON answer, ${requestCount} requests a round, ${connectionCount} kept connections, same binary and Worker`,
+    conditions: `GET of a small JSON answer from a cell of the chat example, ${requestCount} requests a round, ${connectionCount} kept connections, same binary and Worker`,
     setup,
   },
 ];

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
 const request = Buffer.from(
-  "GET /hello HTTP/1.1\r\nHost: hello.example\r\nUser-Agent: cellkit-bench\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n\r\n",
+  "GET /rooms/bench/boot HTTP/1.1\r\nHost: chat.example\r\nUser-Agent: cellkit-bench\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n\r\n",
 );
 
 /** Connections that have had one answer each. Close them soon: workerd cuts what is idle for 15 s. */

@@ -10,7 +10,7 @@ import { freePort } from "./free-port.ts";
 import { TestNode } from "./test-node.ts";
 
 /** The Worker of most tests: rooms with SQLite and sockets. */
-const chatProject = fileURLToPath(new URL("../../../../examples/chat", import.meta.url));
+export const chatProject = fileURLToPath(new URL("../../../../examples/chat", import.meta.url));
 
 const credentials = { accessKeyId: "celld-test", secretAccessKey: "only-for-tests" };
 
