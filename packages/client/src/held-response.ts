@@ -37,6 +37,12 @@ export class HeldResponse {
       this.fail(error as Error);
     }
     this.#flowing = false;
+    if (this.#error === undefined) this.#continue();
+    // undici's fetch loses an error that comes in the turn of the headers: its body would never end.
+    else setImmediate(() => this.#continue());
+  }
+
+  #continue(): void {
     if (!this.#paused) this.resume();
   }
 

@@ -115,4 +115,20 @@ describe("createFetch", () => {
     const late = await failure(fetch("/", { fleet: { deadlineMs: 50 } }));
     expect(late.cause).toMatchObject({ code: "CELLKIT_CLIENT_DEADLINE" });
   });
+
+  it("H11 a refusal whose body is cut off ends the reading of that body with an error", async () => {
+    await using a = await startRawNode((socket) => {
+      const head = [
+        "content-type: application/json",
+        "connection: close",
+        "content-length: 28",
+        "cellkit-outcome: not-run",
+      ];
+      socket.end(`HTTP/1.1 503 Service Unavailable\r\n${head.join("\r\n")}\r\n\r\n{"ok":fal`);
+    });
+    await using fleet = fleetOf([a], { health: false, retry: { maxAttempts: 1 } });
+    const response = await createFetch(fleet)("/", { method: "POST", body: "b" });
+    expect(response.status).toBe(503);
+    await expect(response.text()).rejects.toThrow();
+  });
 });

@@ -70,6 +70,8 @@ describe.each([
     ["a POST of 100 kB", { method: "POST", body: hasBody, headers: { "test-cf": cf } }],
     ["a POST of 2 MB", { method: "POST", body: "x".repeat(2_000_000) }],
     ["a POST in chunks", { method: "POST", body: "hello", headers: { "transfer-encoding": "chunked" } }],
+    ["a GET of declared nothing", { method: "GET", headers: { "content-length": "0" } }],
+    ["a GET with a body", { method: "GET", body: "hello", headers: { "content-length": "5" } }],
     ["a POST of nothing", { method: "POST", headers: { "content-length": "0" } }],
     ["a DELETE with a body", { method: "DELETE", body: "x", headers: { "content-length": "1" } }],
     ["a method of its own", { method: "PROPFIND" }],

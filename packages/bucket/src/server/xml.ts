@@ -46,25 +46,40 @@ const parser = new XMLParser({
   ignoreAttributes: true,
   parseTagValue: false,
   trimValues: false,
-  htmlEntities: true,
+  // The library drops references to control characters: a key would become another key. They are read below.
+  processEntities: false,
   ignoreDeclaration: true,
   ignorePiTags: true,
   isArray: (name) => name === "Object" || name === "Part",
 });
 
+const named: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+/** Text with its references read, those to control characters too, which S3 writes in listings. A stray `&` is refused. */
+const text = z.string().transform((raw, context) =>
+  raw.replace(
+    /&(?:#x([0-9a-fA-F]{1,6});|#(\d{1,7});|(amp|lt|gt|quot|apos);|)/g,
+    (match, hex, decimal, name) => {
+      if (name !== undefined) return named[name] ?? "";
+      const point = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+      if (point <= 0x10ffff && (point < 0xd800 || point > 0xdfff)) return String.fromCodePoint(point);
+      context.addIssue({ code: "custom", message: `${match} is no character` });
+      return "";
+    },
+  ),
+);
+
 /** A text element; empty ones come as "". */
 const deleteSchema = z.object({
   Delete: z.object({
     Quiet: z.string().optional(),
-    Object: z.array(
-      z.object({ Key: z.string(), ETag: z.string().optional(), VersionId: z.string().optional() }),
-    ),
+    Object: z.array(z.object({ Key: text, ETag: text.optional(), VersionId: text.optional() })),
   }),
 });
 
 const completeSchema = z.object({
   CompleteMultipartUpload: z.object({
-    Part: z.array(z.object({ PartNumber: z.string().regex(/^\d{1,5}$/), ETag: z.string() })),
+    Part: z.array(z.object({ PartNumber: z.string().regex(/^\d{1,5}$/), ETag: text })),
   }),
 });
 

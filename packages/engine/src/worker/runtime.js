@@ -94,6 +94,8 @@ function missingHandler() {
 
 function hasSmallBody(request) {
   if (request.body === null || request.headers.has("upgrade")) return false;
+  // A GET may declare a length; no Request with a body can be made of one.
+  if (request.method === "GET" || request.method === "HEAD") return false;
   // A declared length of 0 counts: its body is a stream too, and a stream cannot be sent again to the next owner.
   const length = Number(request.headers.get("content-length") ?? Number.NaN);
   return length >= 0 && length < collectedBodyBytes;
