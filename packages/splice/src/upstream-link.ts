@@ -1,12 +1,13 @@
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { ReadBuffer } from "./read-buffer.ts";
+import { UpstreamSocket } from "./upstream-socket.ts";
 
 /** What a link tells its connection. After `gone` nothing more comes. */
 export interface UpstreamEvents {
   data(chunk: Buffer): void;
   /** Written bytes have left; more may be written. */
   drained(): void;
-  /** @param clean the upstream ended its side in order (FIN), rather than by an error */
+  /** @param clean the upstream ended its side in order (FIN), having taken all that was written to it */
   gone(clean: boolean): void;
 }
 
@@ -24,8 +25,7 @@ export class UpstreamLink {
   constructor(path: string, readBuffer: ReadBuffer, events: UpstreamEvents) {
     this.path = path;
     this.#events = events;
-    const socket = connect({
-      path,
+    const socket = new UpstreamSocket({
       allowHalfOpen: true,
       onread: {
         buffer: readBuffer.bytes,
@@ -36,11 +36,12 @@ export class UpstreamLink {
       },
     });
     this.socket = socket;
+    socket.connect({ path });
     socket.on("connect", () => {
       this.connected = true;
     });
     socket.on("drain", () => this.#events?.drained());
-    socket.on("end", () => this.#gone(true));
+    socket.on("end", () => this.#gone(!socket.refusedBytes));
     socket.on("error", () => this.#gone(false));
     socket.on("close", () => this.#gone(false));
   }

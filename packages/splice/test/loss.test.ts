@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { OptionError } from "../src/errors.ts";
 import { createSpliceServer } from "../src/server.ts";
-import { dialAndServe, get, ok, splice } from "./support/spliced.ts";
+import { dialAndServe, get, ok, post, splice } from "./support/spliced.ts";
 
 test("no child: 503, not run", async () => {
   const { server, dial } = await splice({}, () => undefined);
@@ -102,6 +102,23 @@ test("an answer without a length that breaks off by an error: a reset, since a F
   link.socket.destroy();
   await client.until("reset", () => client.error !== undefined || client.ended);
   expect(client.error).toBe("ECONNRESET");
+});
+
+test("an upstream that answered an upload and closed without reading it: its answer, not 502", async () => {
+  const { server, upstream, dial } = await splice();
+  const client = await dial();
+  client.send(post(9_000_000));
+  const link = await upstream.accept();
+  await link.receive(post(9_000_000));
+  link.socket.pause();
+  client.send("abc");
+  await server.idle();
+  client.send("abc");
+  link.socket.write("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", () =>
+    link.socket.destroy(),
+  );
+  expect(await client.end()).toMatch(/^HTTP\/1\.1 413 /);
+  expect(server.totals.lost).toBe(0);
 });
 
 test.each([

@@ -126,6 +126,19 @@ test("an upstream that closed in order: its close frame, no second one, then FIN
   expect(client.bytes.equals(close)).toBe(true);
 });
 
+test("an upstream that closed in order while bytes were on their way to it: its close frame, not 1012", async () => {
+  const { server, client, link } = await upgrade();
+  const close = closeBytes(1009, "too long");
+  // It reads no more, so that its close is a reset, and the next write to it fails.
+  link.socket.pause();
+  client.send(maskedHello);
+  await server.idle();
+  client.send(maskedHello);
+  link.socket.write(close, () => link.socket.destroy());
+  await client.end();
+  expect(client.bytes.equals(close)).toBe(true);
+});
+
 test("an upstream lost after the client's close frame: the client's own code comes back", async () => {
   const { client, link } = await upgrade();
   client.send(closeBytes(3001, "done", true));
