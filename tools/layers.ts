@@ -5,12 +5,13 @@ import type { Package } from "./workspace.ts";
 export const allowed: Readonly<Record<string, readonly string[]>> = {
   bucket: [],
   splice: [],
+  peer: [],
   client: [],
   deployment: ["bucket"],
   daemon: [],
   engine: ["bucket", "splice", "deployment"],
-  celld: ["bucket", "splice", "deployment", "engine", "daemon"],
-  cli: ["bucket", "splice", "client", "deployment", "engine", "daemon", "celld"],
+  celld: ["bucket", "splice", "peer", "deployment", "engine", "daemon"],
+  cli: ["bucket", "splice", "peer", "client", "deployment", "engine", "daemon", "celld"],
 };
 
 /** The folder name of one of our packages, or undefined for a foreign one. */

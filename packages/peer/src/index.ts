@@ -1,0 +1,9 @@
+export {
+  FleetKeyError,
+  PeerError,
+  PeerOptionError,
+  PeerRecordError,
+  type RecordFault,
+  ScopeError,
+  TunnelHeadError,
+} from "./errors.ts";
