@@ -155,7 +155,7 @@ export class Connection implements HostedConnection {
   }
 
   #answerHere(answer: LocalAnswer, head: RequestHead): void {
-    const isLast = answer.close || head.close || head.minor === 0 || this.#clientEnded || this.#host.draining;
+    const isLast = answer.close || head.close || head.minor === 0 || this.#host.draining;
     if (isLast || this.#request.state !== "complete") {
       this.#finish(answer);
       return;
@@ -189,13 +189,14 @@ export class Connection implements HostedConnection {
     const isWhole = this.#request.state === "complete";
     this.#setInFlight(false);
     const { draining, options } = this.#host;
-    const wasLast = close || head?.close || head?.minor === 0 || this.#clientEnded || (draining && !isWhole);
+    const wasLast = close || head?.close || head?.minor === 0 || (draining && !isWhole);
     // A second request that waits during a drain gets its refusal, even after an answer that said `close`.
     if (wasLast && !(draining && this.#held !== undefined && isWhole)) this.#finish();
     else if (!isWhole) this.#answeredEarly = true;
     else {
       this.#next();
-      if (draining) this.#graceTimer = setTimeout(() => this.#finishIfIdle(), options.drainGraceMs);
+      if (this.#clientEnded) this.#finishUnlessAsked();
+      else if (draining) this.#graceTimer = setTimeout(() => this.#finishIfIdle(), options.drainGraceMs);
     }
   }
 
@@ -273,7 +274,12 @@ export class Connection implements HostedConnection {
   #clientEnd(): void {
     this.#clientEnded = true;
     if (this.#relay !== undefined) this.#relay.clientEnded();
-    else if (!this.#finishing && this.#request.state !== "complete") this.#finish();
+    else this.#finishUnlessAsked();
+  }
+
+  /** The client will send no more: what was asked for whole is still answered, and half a request never will be. */
+  #finishUnlessAsked(): void {
+    if (!this.#finishing && this.#request.state !== "complete") this.#finish();
   }
 
   #clientGone(): void {

@@ -138,7 +138,7 @@ test.each([
 ])("upload in progress, %s: 200 with all bytes, then FIN", async (_, field, first, rest, whole) => {
   const { server, upstream, dial } = await splice();
   const client = await dial();
-  const head = `POST / HTTP/1.1\r\n${field}\r\n\r\n`;
+  const head = `POST / HTTP/1.1\r\nHost: h\r\n${field}\r\n\r\n`;
   client.send(head + first);
   const link = await upstream.accept();
   await link.receive(first);
@@ -189,7 +189,7 @@ test("new HEAD: the refusal's head alone", async () => {
   const { server, dial } = await splice();
   server.drain();
   const client = await dial();
-  client.send("HEAD / HTTP/1.1\r\n\r\n");
+  client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
   const text = await client.end();
   expect(text.startsWith(refusalHead)).toBe(true);
   expect(text.endsWith("\r\n\r\n")).toBe(true);
@@ -199,7 +199,7 @@ test("new upgrade: 503 and close", async () => {
   const { server, dial } = await splice();
   server.drain();
   const client = await dial();
-  client.send("GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  client.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
   await expectRefused(client);
 });
 
@@ -249,7 +249,7 @@ test("health is answered here during the drain, and the connection closes after 
   });
   server.drain();
   const client = await dial();
-  client.send("GET /health HTTP/1.1\r\n\r\n");
+  client.send("GET /health HTTP/1.1\r\nHost: h\r\n\r\n");
   const text = await client.end();
   expect(text).toContain('{"ok":false}');
   expect(text).toContain(closing);

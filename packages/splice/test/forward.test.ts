@@ -86,7 +86,7 @@ test("the client's address is put into each request head, in the secret field", 
 test("a client that sends the secret field itself is refused", async () => {
   const { upstream, dial } = await splice({ clientHeader: { name: "X-Secret-Cf", value: () => 1 } });
   const client = await dial();
-  client.send('GET / HTTP/1.1\r\nx-secret-cf: {"clientIp":"10.0.0.1"}\r\n\r\n');
+  client.send('GET / HTTP/1.1\r\nHost: h\r\nx-secret-cf: {"clientIp":"10.0.0.1"}\r\n\r\n');
   expect(await client.end()).toMatch(/^HTTP\/1\.1 400 /);
   expect(upstream.dials).toBe(0);
 });
@@ -98,11 +98,11 @@ test("fields with a stripped beginning are taken out of each head, and nothing e
   });
   const client = await dial();
   client.send(
-    "POST / HTTP/1.1\r\nOWN-length: 9\r\nContent-Length: 1\r\nX-Cell-A: 1\r\nx-cell: kept\r\nmy-own-a: kept\r\n" +
+    "POST / HTTP/1.1\r\nHost: h\r\nOWN-length: 9\r\nContent-Length: 1\r\nX-Cell-A: 1\r\nx-cell: kept\r\nmy-own-a: kept\r\n" +
       "x-cell-: 2\r\nX-CELL-B:\r\n\r\n-",
   );
   const expected =
-    "POST / HTTP/1.1\r\nX-Secret-Cf: 1\r\nContent-Length: 1\r\nx-cell: kept\r\nmy-own-a: kept\r\n\r\n-";
+    "POST / HTTP/1.1\r\nX-Secret-Cf: 1\r\nHost: h\r\nContent-Length: 1\r\nx-cell: kept\r\nmy-own-a: kept\r\n\r\n-";
   const link = await upstream.accept();
   await link.receive("\r\n\r\n-");
   expect(link.text).toBe(expected);
@@ -113,11 +113,95 @@ test("fields with a stripped beginning are taken out of each head, and nothing e
   expect(link.text).toBe(`${expected}GET /a HTTP/1.1\r\nX-Secret-Cf: 1\r\nHost: h\r\n\r\n`);
 });
 
+test.each([
+  ["without Connection", "Upgrade: websocket\r\nSec-WebSocket-Key: x\r\n", "Sec-WebSocket-Key: x\r\n"],
+  ["that Connection does not name", "upgrade: h2c\r\nConnection: a\r\n", "Connection: a\r\n"],
+  [
+    "on several lines, among lines that are taken out too",
+    "Upgrade: a\r\nX-Cell-A: 1\r\nB: 2\r\nUPGRADE: websocket\r\nX-Cell-B: 1\r\n",
+    "B: 2\r\n",
+  ],
+])("an Upgrade %s is no upgrade: taken out, and answered once", async (_, fields, rest) => {
+  const { server, upstream, dial } = await splice({ strippedRequestFields: ["x-cell-"] });
+  const client = await dial();
+  client.send(`GET / HTTP/1.1\r\nHost: h\r\n${fields}\r\n`);
+  const link = await upstream.accept();
+  await link.receive("\r\n\r\n");
+  expect(link.text).toBe(`GET / HTTP/1.1\r\nHost: h\r\n${rest}\r\n`);
+  link.send(ok("1"));
+  await client.receive(ok("1"));
+  client.send(get);
+  await link.receive(get);
+  expect(server.totals).toMatchObject({ forwarded: 2, lost: 0 });
+});
+
+test("an Upgrade in HTTP/1.0 is no upgrade", async () => {
+  const { upstream, dial } = await splice();
+  const client = await dial();
+  client.send("GET / HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  const link = await upstream.accept();
+  await link.receive("\r\n\r\n");
+  expect(link.text).toBe("GET / HTTP/1.0\r\nConnection: Upgrade\r\n\r\n");
+});
+
+test.each([
+  ["ends its side with the second", (client: RawClient) => client.send(get + get + get).socket.end()],
+  [
+    "ends its side after",
+    (client: RawClient, turn: () => Promise<void>) => {
+      client.send(get + get + get);
+      return turn().then(() => client.socket.end());
+    },
+  ],
+])("three pipelined requests of a client that %s: three answers, then FIN", async (_, send) => {
+  const { server, upstream, dial } = await splice();
+  const client = await dial();
+  await send(client, server.idle);
+  const link = await upstream.accept();
+  await server.idle();
+  for (const count of [1, 2, 3]) {
+    await link.receive(get, count);
+    link.send(ok(`answer ${count}`));
+  }
+  expect(await client.end()).toBe(ok("answer 1") + ok("answer 2") + ok("answer 3"));
+  expect(server.totals).toMatchObject({ forwarded: 3, lost: 0 });
+});
+
+test("pipelined requests of a client that ended its side, answered there and here in turn", async () => {
+  const health = "GET /health HTTP/1.1\r\nHost: h\r\n\r\n";
+  const { server, upstream, dial } = await splice({
+    local: ({ target }) => (target === "/health" ? { status: 200, body: "healthy" } : undefined),
+  });
+  const client = await dial();
+  client.send(get + health + health + get).socket.end();
+  const link = await upstream.accept();
+  await link.receive(get);
+  await server.idle();
+  link.send(ok("one"));
+  await link.receive(get, 2);
+  link.send(ok("two"));
+  const text = await client.end();
+  expect(text.split("healthy")).toHaveLength(3);
+  expect(text.endsWith(ok("two"))).toBe(true);
+});
+
+test("half a request behind a whole one, then the client's end: one answer, then FIN", async () => {
+  const { server, upstream, dial } = await splice();
+  const client = await dial();
+  client.send(get + post(9)).socket.end();
+  const link = await upstream.accept();
+  await link.receive(get);
+  await server.idle();
+  link.send(ok("one"));
+  expect(await client.end()).toBe(ok("one"));
+  expect(server.counts().inFlight).toBe(0);
+});
+
 test("a request that cannot be framed gets 400 and a FIN, and reaches nobody", async () => {
   const { server, upstream, dial } = await splice();
   const client = await dial();
   client.send(
-    "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /evil HTTP/1.1\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /evil HTTP/1.1\r\nHost: h\r\n\r\n",
   );
   const text = await client.end();
   expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
@@ -132,7 +216,7 @@ test("a request that cannot be framed gets 400 and a FIN, and reaches nobody", a
 test("a body that cannot be framed cuts the upstream and gets 400 with an unknown outcome", async () => {
   const { server, upstream, dial } = await splice();
   const client = await dial();
-  client.send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
   const link = await upstream.accept();
   await link.receive("a\r\n");
   client.send("zz\r\n");
@@ -146,7 +230,7 @@ test("a body that cannot be framed cuts the upstream and gets 400 with an unknow
 test("a body that cannot be framed after the answer's head only ends the connection", async () => {
   const { upstream, dial } = await splice();
   const client = await dial();
-  client.send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
   const link = await upstream.accept();
   await link.receive("a\r\n");
   const head = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
@@ -161,7 +245,7 @@ test("an answer of our own keeps the connection, and forwarded requests mix with
     local: ({ method, target }) => (target === "/__celld/health" ? { status: 200, body: method } : undefined),
   });
   const client = await dial();
-  const health = "GET /__celld/health HTTP/1.1\r\n\r\n";
+  const health = "GET /__celld/health HTTP/1.1\r\nHost: h\r\n\r\n";
   client.send(health + health + get + health);
   const link = await upstream.accept();
   await link.receive(get);
@@ -186,7 +270,7 @@ test("an answer of our own to a request with a body closes, and the body is read
 });
 
 test.each([
-  ["asks for it", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n"],
+  ["asks for it", "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"],
   ["speaks HTTP/1.0", "GET / HTTP/1.0\r\n\r\n"],
 ])("an answer of our own closes when the client %s", async (_, request) => {
   const { dial } = await splice({ local: () => ({ status: 200, body: "own" }) });
@@ -203,7 +287,7 @@ test("an answer of our own may ask for the close itself", async () => {
 });
 
 test.each([
-  ["the client asked for it", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n", ok("x")],
+  ["the client asked for it", "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", ok("x")],
   ["the client speaks HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", ok("x")],
   ["the answer says so", get, ok("x", "Connection: close\r\n")],
   ["the answer is HTTP/1.0", get, "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx"],
@@ -235,7 +319,7 @@ test("an answer without a length ends when the upstream does", async () => {
 test("an answer to HEAD has no body whatever it declares", async () => {
   const { upstream, dial } = await splice();
   const client = await dial();
-  const head = "HEAD / HTTP/1.1\r\n\r\n";
+  const head = "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n";
   client.send(head);
   const link = await upstream.accept();
   await link.receive(head);
@@ -306,7 +390,7 @@ test("a client that leaves within its upload or its answer takes the upstream's 
 test("CONNECT is not offered", async () => {
   const { upstream, dial } = await splice();
   const client = await dial();
-  client.send("CONNECT h:1 HTTP/1.1\r\n\r\n");
+  client.send("CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n");
   expect(await client.end()).toMatch(/^HTTP\/1\.1 501 /);
   expect(upstream.dials).toBe(0);
 });

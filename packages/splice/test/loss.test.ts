@@ -91,7 +91,7 @@ test("an answer without a length that breaks off by an error: a reset, since a F
   const { server, upstream, dial } = await splice();
   const client = await dial();
   // Unread bytes in its buffer make the upstream's close a reset.
-  client.send("POST / HTTP/1.1\r\nContent-Length: 9000000\r\n\r\nabc");
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9000000\r\n\r\nabc");
   const link = await upstream.accept();
   await link.receive("abc");
   link.send("HTTP/1.1 200 OK\r\n\r\npart");

@@ -67,7 +67,7 @@ test("an upgrade that is answered otherwise leaves an ordinary connection", asyn
   await link.receive(handshake);
   link.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
   await client.receive("404");
-  client.send("GET /b HTTP/1.1\r\n\r\n");
+  client.send("GET /b HTTP/1.1\r\nHost: h\r\n\r\n");
   await link.receive("GET /b");
   expect(server.counts().sockets).toBe(0);
 });

@@ -1,10 +1,14 @@
-// The few header fields that decide where a message ends and what becomes of its connection (RFC 9112 §6, §9).
+// The few header fields that decide where a message ends, what becomes of its connection (RFC 9112 §6, §9) and whom a
+// request is for (§3.2).
 
 import { FramingError } from "../errors.ts";
 import { COLON, COMMA, CR, equalsIgnoringCase, HTAB, isTokenByte, SP } from "./bytes.ts";
+import { isHost } from "./host.ts";
 
 /** What a head says about its message's length and its connection. */
 export interface Framing {
+  /** HTTP minor version: 0 or 1. Known before the fields are read. */
+  minor: number;
   /** Declared body length in bytes; undefined when none was declared. */
   contentLength: number | undefined;
   /** `Transfer-Encoding: chunked`. */
@@ -19,7 +23,7 @@ export interface Framing {
   stripped: [from: number, to: number][] | undefined;
 }
 
-/** What a head may not have, and what of it is not passed on. Names are in lower case. */
+/** What a request's head may not have, and what of it is not passed on. Names are in lower case. */
 export interface FieldRules {
   /** A field that only we may set. Default: none. */
   reservedField?: string;
@@ -27,13 +31,14 @@ export interface FieldRules {
   strippedPrefixes?: readonly string[];
 }
 
-/** The fields that are read here: to take one out would change where the message ends. */
+/** The fields that are read here: to take one out would change where the message ends, or whom it is for. */
 export const framingFields: readonly string[] = [
   "content-length",
   "transfer-encoding",
   "connection",
   "upgrade",
   "expect",
+  "host",
 ];
 
 /** More digits than any length that a number holds exactly. */
@@ -43,15 +48,13 @@ const maxLengthDigits = 16;
  * Reads the field lines of a head that a HeadCollector handed out.
  * @param from offset of the first field line
  * @param framing takes what they say; has said nothing so far
+ * @param rules given for a request. It then needs a valid Host (RFC 9112 §3.2), and an Upgrade that Connection does not
+ * name, or that stands in HTTP/1.0, is not passed on (RFC 9110 §7.8).
  * @throws FramingError
  */
-export function readFraming(
-  head: Uint8Array,
-  from: number,
-  framing: Framing,
-  { reservedField, strippedPrefixes }: FieldRules,
-): void {
-  const connection = { upgrade: false, webSocket: false };
+export function readFraming(head: Uint8Array, from: number, framing: Framing, rules?: FieldRules): void {
+  const { reservedField, strippedPrefixes } = rules ?? {};
+  const seen: Seen = { upgrade: false, webSocket: false, upgradeLines: undefined, hosts: 0, badHost: false };
   let position = from;
   while (head[position] !== CR) {
     const nameStart = position;
@@ -72,13 +75,32 @@ export function readFraming(
       framing.stripped.push([nameStart, position]);
     } else if (mayMatter(nameEnd - nameStart)) {
       const { from, to } = trimmed(head, valueStart, valueEnd);
-      readField({ head, nameStart, nameEnd, from, to }, framing, connection);
+      readField({ head, nameStart, nameEnd, from, to, lineEnd: position }, framing, seen);
     }
   }
   if (framing.chunked && framing.contentLength !== undefined) {
     throw new FramingError("both Content-Length and Transfer-Encoding");
   }
-  framing.webSocket = connection.upgrade && connection.webSocket;
+  const mayUpgrade = seen.upgrade && framing.minor > 0;
+  framing.webSocket = mayUpgrade && seen.webSocket;
+  if (rules === undefined) return;
+  if (seen.hosts > 1) throw new FramingError("more than one Host");
+  if (seen.hosts === 0 && framing.minor > 0) throw new FramingError("no Host");
+  if (seen.badHost) throw new FramingError("a malformed Host");
+  if (seen.upgradeLines !== undefined && !mayUpgrade) {
+    framing.stripped = [...(framing.stripped ?? []), ...seen.upgradeLines].sort(([a], [b]) => a - b);
+  }
+}
+
+/** What of a head's fields is judged once all of them were read. */
+interface Seen {
+  /** `Connection` names `upgrade`. */
+  upgrade: boolean;
+  /** `Upgrade` names `websocket`. */
+  webSocket: boolean;
+  upgradeLines: [from: number, to: number][] | undefined;
+  hosts: number;
+  badHost: boolean;
 }
 
 function beginsWithAny(head: Uint8Array, from: number, to: number, prefixes: readonly string[]): boolean {
@@ -95,18 +117,15 @@ interface Field {
   nameEnd: number;
   from: number;
   to: number;
+  lineEnd: number;
 }
 
 /** Whether a name of this length can be one of those read below: most fields need no further look. */
 function mayMatter(length: number): boolean {
-  return length === 6 || length === 7 || length === 10 || length === 14 || length === 17;
+  return length === 4 || length === 6 || length === 7 || length === 10 || length === 14 || length === 17;
 }
 
-function readField(
-  field: Field,
-  framing: Framing,
-  connection: { upgrade: boolean; webSocket: boolean },
-): void {
+function readField(field: Field, framing: Framing, seen: Seen): void {
   const { head, from, to } = field;
   if (isNamed(field, "content-length")) {
     if (framing.contentLength !== undefined) throw new FramingError("more than one Content-Length");
@@ -117,11 +136,16 @@ function readField(
     if (!framing.chunked) throw new FramingError("a Transfer-Encoding other than chunked");
   } else if (isNamed(field, "connection")) {
     framing.close ||= listNames(head, from, to, "close");
-    connection.upgrade ||= listNames(head, from, to, "upgrade");
+    seen.upgrade ||= listNames(head, from, to, "upgrade");
   } else if (isNamed(field, "upgrade")) {
-    connection.webSocket ||= listNames(head, from, to, "websocket");
+    seen.webSocket ||= listNames(head, from, to, "websocket");
+    seen.upgradeLines ??= [];
+    seen.upgradeLines.push([field.nameStart, field.lineEnd]);
   } else if (isNamed(field, "expect")) {
     framing.expectContinue ||= equalsIgnoringCase(head, from, to, "100-continue");
+  } else if (isNamed(field, "host")) {
+    seen.hosts += 1;
+    seen.badHost ||= !isHost(head, from, to);
   }
 }
 

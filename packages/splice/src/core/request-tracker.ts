@@ -11,8 +11,6 @@ export interface RequestHead extends Framing {
   method: string;
   /** Request target as sent, one character a byte. */
   target: string;
-  /** HTTP minor version: 0 or 1. */
-  minor: number;
   /** The head as it came, from the request line to the empty line. */
   bytes: Uint8Array;
   /** Offset in `bytes` of the first field line. */

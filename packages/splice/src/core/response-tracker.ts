@@ -9,8 +9,6 @@ import { HeadCollector } from "./head-collector.ts";
 /** The head of an answer. */
 export interface ResponseHead extends Framing {
   status: number;
-  /** HTTP minor version: 0 or 1. */
-  minor: number;
   /** The head as it came, from the status line to the empty line. */
   bytes: Uint8Array;
   /** Offset in `bytes` of the first field line. */
@@ -105,7 +103,7 @@ function parseResponseHead(bytes: Uint8Array): ResponseHead {
     bytes,
     fieldsStart,
   };
-  readFraming(bytes, fieldsStart, head, {});
+  readFraming(bytes, fieldsStart, head);
   if (minor === 0 && head.chunked) throw new FramingError("Transfer-Encoding in an HTTP/1.0 answer");
   return head;
 }

@@ -17,6 +17,7 @@ const fieldName = fc.constantFrom(
   "Connection",
   "Expect",
   "Upgrade",
+  "Host",
 );
 const fieldValue = fc.constantFrom(
   "",
@@ -29,6 +30,7 @@ const fieldValue = fc.constantFrom(
   "Upgrade, close",
   "100-continue",
   "x y\tz",
+  "[::1]:80",
 );
 const fields = fc
   .array(fc.tuple(fieldName, fieldValue), { maxLength: 4 })
@@ -45,7 +47,12 @@ const requests = fc
     { minLength: 1, maxLength: 4 },
   )
   .map((list) =>
-    list.map(([method, minor, head, rest]) => `${method} /t HTTP/1.${minor}\r\n${head}\r\n${rest}`).join(""),
+    list
+      .map(
+        ([method, minor, head, rest]) =>
+          `${method} /t HTTP/1.${minor}\r\n${minor === "1" ? "Host: h\r\n" : ""}${head}\r\n${rest}`,
+      )
+      .join(""),
   );
 const responses = fc
   .array(fc.tuple(fc.constantFrom("100", "101", "103", "200", "204", "304", "500"), fields, body), {
