@@ -1,0 +1,157 @@
+// The nonces of the last minute, in typed arrays: 32 bytes and an index slot each, nothing for the garbage collector to
+// walk. Entries lie in a ring in the order of arrival, so that expiry looks at the front only; a table with open
+// addressing (linear probing, deletion by shifting back) finds them.
+//
+// One rule goes beyond the protocol page: whatever is forgotten raises `floorMs`, and a request stamped at or below it
+// is too old for good. In the ordinary course of time such a request is outside the clock window anyway; when a
+// clock leaps ahead and returns, this keeps what was forgotten meanwhile from being played again.
+//
+// The table's hash is not secret. Only a holder of the fleet key can choose the nonces that get here, and it could do
+// worse things.
+
+const wordsPerNonce = 4;
+const firstRingSize = 1_024;
+/** Slots of the table for each place in the ring: at most half of them are taken. */
+const slotsPerEntry = 2;
+/** How many expired entries one check removes at most, so that no request pays for a burst of a minute ago. */
+const expiriesPerCheck = 16;
+
+/** Remembers nonces for a time, up to a count. All times are milliseconds since the Unix epoch. */
+export class ReplayCache {
+  readonly #capacity: number;
+  readonly #retentionMs: number;
+  /** Place of the oldest entry in the ring. */
+  #first = 0;
+  #count = 0;
+  #ringSize = firstRingSize;
+  #words = new Uint32Array(firstRingSize * wordsPerNonce);
+  #seenMs = new Float64Array(firstRingSize);
+  #stampMs = new Float64Array(firstRingSize);
+  /** Place in the ring plus one; 0 is a free slot. */
+  #table = new Uint32Array(firstRingSize * slotsPerEntry);
+  #floorMs = Number.NEGATIVE_INFINITY;
+  /** The nonce in question, so that reading it allocates nothing. */
+  readonly #probe = new Uint32Array(wordsPerNonce);
+
+  /** @param capacity at most this many nonces */
+  constructor(capacity: number, retentionMs: number) {
+    this.#capacity = capacity;
+    this.#retentionMs = retentionMs;
+  }
+
+  /** How many nonces are remembered. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The latest stamp of a request that was forgotten: one stamped then or earlier is not to be accepted any more. */
+  get floorMs(): number {
+    return this.#floorMs;
+  }
+
+  /** What may happen with a nonce of 32 hex digits; `seen` before `full`, as the protocol orders its checks. */
+  check(nonce: string, nowMs: number): "fresh" | "seen" | "full" {
+    this.#expire(nowMs);
+    this.#read(nonce);
+    if (this.#table[this.#slotOf()] !== 0) return "seen";
+    return this.#count >= this.#capacity ? "full" : "fresh";
+  }
+
+  /** Remembers a nonce that {@link check} called fresh. */
+  add(nonce: string, nowMs: number, stampMs: number): void {
+    if (this.#count === this.#ringSize) this.#grow();
+    this.#read(nonce);
+    const place = (this.#first + this.#count) & (this.#ringSize - 1);
+    this.#words.set(this.#probe, place * wordsPerNonce);
+    this.#seenMs[place] = nowMs;
+    this.#stampMs[place] = stampMs;
+    this.#table[this.#slotOf()] = place + 1;
+    this.#count += 1;
+  }
+
+  #expire(nowMs: number): void {
+    for (let removed = 0; removed < expiriesPerCheck && this.#count > 0; removed += 1) {
+      const place = this.#first & (this.#ringSize - 1);
+      if (nowMs - (this.#seenMs[place] ?? 0) <= this.#retentionMs) return;
+      this.#floorMs = Math.max(this.#floorMs, this.#stampMs[place] ?? 0);
+      this.#load(place);
+      this.#free(this.#slotOf());
+      this.#first = (this.#first + 1) & (this.#ringSize - 1);
+      this.#count -= 1;
+    }
+  }
+
+  #read(nonce: string): void {
+    for (let i = 0; i < wordsPerNonce; i += 1) {
+      this.#probe[i] = Number.parseInt(nonce.slice(i * 8, i * 8 + 8), 16);
+    }
+  }
+
+  #load(place: number): void {
+    for (let i = 0; i < wordsPerNonce; i += 1) this.#probe[i] = this.#words[place * wordsPerNonce + i] ?? 0;
+  }
+
+  /** Where the probed nonce would lie if its slot and all before it were free. */
+  #home(): number {
+    const [a = 0, b = 0, c = 0, d = 0] = this.#probe;
+    let hash = Math.imul(a ^ (b >>> 15), 0x85ebca6b) ^ Math.imul(b ^ (c >>> 13), 0xc2b2ae35);
+    hash ^= Math.imul(c ^ (d >>> 16), 0x27d4eb2f) ^ Math.imul(d ^ (a >>> 14), 0x165667b1);
+    return (hash ^ (hash >>> 15)) & (this.#table.length - 1);
+  }
+
+  /** The slot of the probed nonce, or the free one where it belongs. */
+  #slotOf(): number {
+    const mask = this.#table.length - 1;
+    let slot = this.#home();
+    for (;;) {
+      const entry = this.#table[slot] ?? 0;
+      if (entry === 0 || this.#isProbed(entry - 1)) return slot;
+      slot = (slot + 1) & mask;
+    }
+  }
+
+  #isProbed(place: number): boolean {
+    for (let i = 0; i < wordsPerNonce; i += 1) {
+      if (this.#words[place * wordsPerNonce + i] !== this.#probe[i]) return false;
+    }
+    return true;
+  }
+
+  /** Frees a slot and moves back what had to step over it. */
+  #free(slot: number): void {
+    const mask = this.#table.length - 1;
+    let hole = slot;
+    for (let next = (hole + 1) & mask; ; next = (next + 1) & mask) {
+      const entry = this.#table[next] ?? 0;
+      if (entry === 0) break;
+      this.#load(entry - 1);
+      const distanceFromHome = (next - this.#home()) & mask;
+      if (distanceFromHome >= ((next - hole) & mask)) {
+        this.#table[hole] = entry;
+        hole = next;
+      }
+    }
+    this.#table[hole] = 0;
+  }
+
+  #grow(): void {
+    const old = this.#ringSize;
+    const size = old * 2;
+    const [words, seenMs, stampMs] = [this.#words, this.#seenMs, this.#stampMs];
+    this.#words = new Uint32Array(size * wordsPerNonce);
+    this.#seenMs = new Float64Array(size);
+    this.#stampMs = new Float64Array(size);
+    this.#table = new Uint32Array(size * slotsPerEntry);
+    for (let i = 0; i < this.#count; i += 1) {
+      const place = (this.#first + i) & (old - 1);
+      const from = place * wordsPerNonce;
+      this.#words.set(words.subarray(from, from + wordsPerNonce), i * wordsPerNonce);
+      this.#seenMs[i] = seenMs[place] ?? 0;
+      this.#stampMs[i] = stampMs[place] ?? 0;
+      this.#load(i);
+      this.#table[this.#slotOf()] = i + 1;
+    }
+    this.#first = 0;
+    this.#ringSize = size;
+  }
+}
