@@ -40,8 +40,17 @@ export class BucketKeyError extends BucketError {
 export class BucketUnreachableError extends BucketError {
   override readonly name = "BucketUnreachableError";
   readonly code = "CELLKIT_BUCKET_UNREACHABLE";
-  constructor(bucket: string, reason: string, options?: ErrorOptions) {
-    super(`bucket ${bucket} gave no answer (${reason}); check the endpoint and that the store runs`, options);
+  /** The endpoint that was asked, as `http://host:port`; undefined where the SDK chose it. */
+  readonly endpoint: string | undefined;
+  constructor(bucket: string, reason: string, options?: ErrorOptions & { endpoint?: string | undefined }) {
+    // Only the origin: what else may stand in a URL can be a secret.
+    const endpoint = URL.parse(options?.endpoint ?? "")?.origin;
+    const at = endpoint === undefined ? "" : ` at the endpoint ${endpoint}`;
+    super(
+      `bucket ${bucket} gave no answer${at} (${reason}); check the endpoint and that the store runs`,
+      options,
+    );
+    this.endpoint = endpoint;
   }
 }
 

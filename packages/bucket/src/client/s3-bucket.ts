@@ -73,7 +73,7 @@ export class S3Bucket implements Bucket {
     } catch (error) {
       if (error instanceof ObjectTooLargeError) throw error;
       options.signal?.throwIfAborted();
-      const failure = s3Failure(this.url, error);
+      const failure = s3Failure(this.url, error, this.#options.endpoint);
       if (failure.kind === "condition") return undefined;
       if (failure.kind === "not-modified") return { notModified: true, etag: ifNoneMatch ?? "" };
       if (failure.kind === "range") {
@@ -121,7 +121,7 @@ export class S3Bucket implements Bucket {
       });
     } catch (error) {
       options.signal?.throwIfAborted();
-      const failure = s3Failure(this.url, error);
+      const failure = s3Failure(this.url, error, this.#options.endpoint);
       if (failure.kind !== "condition") throw errorOf(failure, this.url);
     }
   }
@@ -155,7 +155,7 @@ export class S3Bucket implements Bucket {
       const abortSignal = this.#deadline(signal, this.#options.readAttemptCount);
       const page = await reader.send(command, { abortSignal }).catch((error: unknown) => {
         signal?.throwIfAborted();
-        throw errorOf(s3Failure(this.url, error), this.url);
+        throw errorOf(s3Failure(this.url, error, this.#options.endpoint), this.url);
       });
       const objects = (page.Contents ?? []).map((object) => ({
         key: strip(object.Key ?? ""),
@@ -226,7 +226,7 @@ export class S3Bucket implements Bucket {
       const answer = await writer.send(command, { abortSignal: this.#deadline(signal, 1) });
       return { kind: "applied", etag: answer.ETag ?? "" };
     } catch (error) {
-      const failure = s3Failure(this.url, error);
+      const failure = s3Failure(this.url, error, this.#options.endpoint);
       if (failure.kind === "condition") return { kind: "rejected" };
       if (failure.kind === "conflict") return { kind: "conflict", cause: failure.error };
       return { kind: failure.kind === "failed" ? "failed" : "unknown", cause: errorOf(failure, this.url) };

@@ -26,12 +26,12 @@ export type S3Failure =
 const CONNECT_CALLS = new Set(["connect", "getaddrinfo"]);
 const DENIED_CODES = new Set(["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired"]);
 
-/** Sorts whatever the AWS SDK threw. */
-export function s3Failure(bucket: string, error: unknown): S3Failure {
+/** Sorts whatever the AWS SDK threw. @param endpoint that was given for the bucket, for the message */
+export function s3Failure(bucket: string, error: unknown, endpoint?: string): S3Failure {
   const status = statusOf(error);
   const name = error instanceof Error ? error.name : "";
   const failed = (kind: BucketError): S3Failure => ({ kind: "failed", error: kind });
-  const options = { cause: error };
+  const options = { cause: error, endpoint };
   if (status === 304) return { kind: "not-modified" };
   if (status === 416) return { kind: "range" };
   if (status === 412) return { kind: "condition" };
@@ -47,14 +47,19 @@ export function s3Failure(bucket: string, error: unknown): S3Failure {
       error: new BucketUnreachableError(bucket, "409 ConditionalRequestConflict", options),
     };
   }
-  if (status === undefined) return withoutAnswer(bucket, error, name);
+  if (status === undefined) return withoutAnswer(bucket, error, name, endpoint);
   if (status >= 500 || status === 408 || status === 429 || name === "RequestTimeout" || status < 300) {
     return { kind: "unknown", error: new BucketUnreachableError(bucket, `${status} ${name}`, options) };
   }
   return failed(new BucketAnswerError(bucket, `${status} ${name}`, options));
 }
 
-function withoutAnswer(bucket: string, error: unknown, name: string): S3Failure {
+function withoutAnswer(
+  bucket: string,
+  error: unknown,
+  name: string,
+  endpoint: string | undefined,
+): S3Failure {
   if (name === "CredentialsProviderError" || /credential/i.test(name)) {
     return {
       kind: "failed",
@@ -71,7 +76,7 @@ function withoutAnswer(bucket: string, error: unknown, name: string): S3Failure 
   const unsent = parts.length > 0 && parts.every(isUnsent);
   return {
     kind: unsent ? "failed" : "unknown",
-    error: new BucketUnreachableError(bucket, reasonOf(parts[0] ?? error), { cause: error }),
+    error: new BucketUnreachableError(bucket, reasonOf(parts[0] ?? error), { cause: error, endpoint }),
   };
 }
 

@@ -17,7 +17,7 @@ export function writeCondition(head: RequestHead): Condition {
     if (ifNoneMatch.trim() !== "*") throw notImplemented("If-None-Match with anything but * on a write");
     return { kind: "absent" };
   }
-  return ifMatch === undefined ? { kind: "none" } : { kind: "etag", etags: parseEtags(ifMatch) };
+  return ifMatch === undefined ? { kind: "none" } : { kind: "etag", etags: strongEtags(ifMatch) };
 }
 
 /** Turns a condition that did not hold into S3's refusal. */
@@ -42,17 +42,28 @@ export function notModified(request: RequestHead, head: ObjectHead): boolean {
   const ifMatch = headers.get("if-match");
   const ifNoneMatch = headers.get("if-none-match");
   const modifiedMs = Math.floor(head.modifiedMs / 1000) * 1000;
-  const holds = (value: string) => parseEtags(value).some((etag) => etag === "*" || etag === head.etag);
+  const holds = (etags: readonly string[]) => etags.some((etag) => etag === "*" || etag === head.etag);
   if (ifMatch !== undefined) {
-    if (!holds(ifMatch)) requireApplied({ kind: "mismatch" });
+    if (!holds(strongEtags(ifMatch))) requireApplied({ kind: "mismatch" });
   } else {
     const since = Date.parse(headers.get("if-unmodified-since") ?? "");
     if (modifiedMs > since) requireApplied({ kind: "mismatch" });
   }
-  if (ifNoneMatch !== undefined) return holds(ifNoneMatch);
+  if (ifNoneMatch !== undefined) return holds(readEtags(ifNoneMatch).map(({ etag }) => etag));
   return modifiedMs <= Date.parse(headers.get("if-modified-since") ?? "");
 }
 
-function parseEtags(value: string): string[] {
-  return value.split(",").map((etag) => etag.trim().replace(/^(?:W\/)?"(.*)"$/, "$1"));
+/** What If-Match may be met by: a weak ETag never meets the strong comparison (RFC 9110 §13.1.1). */
+function strongEtags(value: string): string[] {
+  return readEtags(value).flatMap(({ etag, weak }) => (weak ? [] : [etag]));
+}
+
+/** `*`, or a list of ETags without their quotes; S3's clients leave these out at times. A `*` in a list names nothing. */
+function readEtags(value: string): { etag: string; weak: boolean }[] {
+  if (value.trim() === "*") return [{ etag: "*", weak: false }];
+  const found = value.matchAll(/(W\/)?"([^"]*)"|([^\s,"]+)/g);
+  return Array.from(found, ([, weak, quoted, bare = ""]) => ({
+    etag: quoted ?? bare,
+    weak: weak !== undefined,
+  })).filter(({ etag }) => etag !== "*");
 }

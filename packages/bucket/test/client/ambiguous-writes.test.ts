@@ -126,11 +126,14 @@ describe("a conditional write", () => {
       method === "PUT" ? { kind: "answer", status: 400, code: "InvalidArgument" } : { kind: "pass" },
     );
     await expect(odd.bucket.createIfAbsent("k", "")).rejects.toMatchObject({ code: "CELLKIT_BUCKET_ANSWER" });
-    const nobody = openBucket("s3://cells", { endpoint: "http://127.0.0.1:1", credentials });
-    await expect(nobody.createIfAbsent("k", "")).rejects.toMatchObject({
+    const nobody = openBucket("s3://cells", { endpoint: "http://user:hidden@127.0.0.1:1/path", credentials });
+    const call = nobody.createIfAbsent("k", "");
+    await expect(call).rejects.toMatchObject({
       code: "CELLKIT_BUCKET_UNREACHABLE",
-      message: expect.stringContaining("ECONNREFUSED"),
+      endpoint: "http://127.0.0.1:1",
+      message: expect.stringMatching(/at the endpoint http:\/\/127\.0\.0\.1:1 \(ECONNREFUSED\)/),
     });
+    await expect(call).rejects.not.toMatchObject({ message: expect.stringContaining("hidden") });
     await nobody.close();
   });
 });

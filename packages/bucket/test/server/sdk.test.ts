@@ -115,7 +115,17 @@ describe("the AWS SDK", () => {
     const [past, future] = [new Date(Date.now() - 86_400_000), new Date(Date.now() + 86_400_000)];
     expect(await get({ IfMatch: ETag })).toBe(200);
     expect(await get({ IfMatch: '"other"' })).toBe(412);
+    expect(await get({ IfMatch: `"other", ${ETag}` })).toBe(200);
+    expect(await get({ IfMatch: ETag?.replaceAll('"', "") })).toBe(200);
+    expect(await get({ IfMatch: "*" })).toBe(200);
+    expect(await get({ IfMatch: `W/${ETag}` })).toBe(412);
+    expect(await get({ IfMatch: "*,*" })).toBe(412);
+    expect(await get({ IfMatch: '"*"' })).toBe(412);
     expect(await get({ IfNoneMatch: ETag })).toBe(304);
+    expect(await get({ IfNoneMatch: `W/${ETag}` })).toBe(304);
+    expect(await get({ IfNoneMatch: `"*", W/"a,b" , ${ETag}` })).toBe(304);
+    expect(await get({ IfNoneMatch: "*" })).toBe(304);
+    expect(await get({ IfNoneMatch: "*,*" })).toBe(200);
     expect(await get({ IfNoneMatch: '"other"' })).toBe(200);
     expect(await get({ IfModifiedSince: past })).toBe(200);
     expect(await get({ IfModifiedSince: future })).toBe(304);
@@ -133,6 +143,9 @@ describe("the AWS SDK", () => {
     const replace = (IfMatch: string | undefined, Key = "k") =>
       client.send(new PutObjectCommand({ Bucket, Key, Body: "two", ...(IfMatch && { IfMatch }) }));
     await expect(replace('"other"')).rejects.toMatchObject({ name: "PreconditionFailed" });
+    for (const never of [`W/${ETag}`, "*,*", `*, "other"`]) {
+      await expect(replace(never)).rejects.toMatchObject({ name: "PreconditionFailed" });
+    }
     await expect(replace(ETag, "none")).rejects.toMatchObject({ name: "NoSuchKey" });
     await replace(ETag);
     expect(await read("k")).toBe("two");
