@@ -97,11 +97,15 @@ export const bucketServe = defineCommand<typeof bucketServeOptions, CommandConte
     defer("the bucket server", () => server.close());
     const keys = given === undefined ? `key pair in ${file}` : "key pair as given";
     note(`serving ${resolve(directory)} at ${server.endpoint}, ${keys}; stop with Ctrl-C`);
-    print(`export CELLD_BUCKET=s3://${server.bucketName}`);
-    print(`export S3_ENDPOINT=${server.endpoint}`);
-    print(`export AWS_REGION=${server.region}`);
-    print(`export AWS_ACCESS_KEY_ID=${shellWord(credentials.accessKeyId)}`);
-    if (given === undefined) print(`export AWS_SECRET_ACCESS_KEY=${shellWord(credentials.secretAccessKey)}`);
+    const variables = [
+      `CELLD_BUCKET=s3://${server.bucketName}`,
+      `S3_ENDPOINT=${server.endpoint}`,
+      `AWS_REGION=${server.region}`,
+      `AWS_ACCESS_KEY_ID=${shellWord(credentials.accessKeyId)}`,
+      ...(given === undefined ? [`AWS_SECRET_ACCESS_KEY=${shellWord(credentials.secretAccessKey)}`] : []),
+    ];
+    // At once: who waits for one of them in a file finds all of them.
+    print(variables.map((variable) => `export ${variable}`).join("\n"));
     if (!signal.aborted) await once(signal, "abort");
     return 0;
   },
