@@ -14,6 +14,15 @@ export {
 } from "./core/verifier.ts";
 export {
   FleetKeyError,
+  FleetKeyMissingError,
+  FleetKeyUncertainError,
+  KeyRotationError,
+  KeyRotationPendingError,
+  type LaggingNode,
+  NodeRecordError,
+  NodeRecordLostError,
+  NodeRecordUncertainError,
+  NoLiveNodeError,
   PeerError,
   PeerOptionError,
   PeerRecordError,
@@ -21,3 +30,58 @@ export {
   ScopeError,
   TunnelHeadError,
 } from "./errors.ts";
+export { FleetKeyring, type FleetKeyringOptions, openFleetKeyring } from "./fleet-keyring.ts";
+export {
+  type CreateFleetKeyOptions,
+  createOrLoadFleetKeys,
+  type FleetKeys,
+  fleetKeyKey,
+  keyFingerprint,
+  loadFleetKeys,
+  requireFleetKeys,
+  shownKeys,
+} from "./fleet-keys.ts";
+export type {
+  FleetCallOptions,
+  FleetObject,
+  FleetStore,
+  FleetWrite,
+  FleetWriteAmbiguous,
+  FleetWriteApplied,
+  FleetWriteRejected,
+  NodeStore,
+} from "./fleet-store.ts";
+export {
+  dropOldKey,
+  laggingNodes,
+  oldKeyGraceMs,
+  promoteNextKey,
+  publishNextKey,
+  type RotationState,
+  readRotation,
+  type StepOptions,
+  signWithNextKey,
+} from "./key-rotation.ts";
+export { keyRotationKey } from "./key-rotation-record.ts";
+export {
+  NodeDirectory,
+  type NodeDirectoryOptions,
+  type NodeListing,
+  type PickOptions,
+} from "./node-directory.ts";
+export {
+  formatNodeRecord,
+  isLive,
+  type NodeLoad,
+  type NodeRecord,
+  nodeRecordKey,
+  parseNodeRecord,
+  recordsExtension,
+  type ShownKeys,
+} from "./node-record.ts";
+export {
+  type NodeDescription,
+  NodeRegistration,
+  type RegisterNodeOptions,
+  registerNode,
+} from "./node-registration.ts";
