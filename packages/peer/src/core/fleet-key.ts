@@ -1,7 +1,10 @@
 // The one secret of a fleet, and the JSON object that holds it in the bucket (`fleet/peer-auth.json`).
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { FleetKeyError } from "../errors.ts";
+
+/** What `node:crypto` calls a secret key object. */
+export type SecretKey = ReturnType<typeof createSecretKey>;
 
 /** Length of a fleet key. */
 export const fleetKeyBytes = 32;
@@ -19,7 +22,8 @@ const keyObject = z.strictObject({ version: z.literal(1), key: z.string().regex(
  * that it reaches no log by accident.
  */
 export class FleetKey {
-  readonly #bytes: Uint8Array;
+  /** A key object: an HMAC with one costs a fifth of an HMAC with bytes, which Node makes into an object each time. */
+  readonly #secret: SecretKey;
 
   /**
    * @param bytes exactly 32, from the operating system's random source; copied
@@ -29,27 +33,27 @@ export class FleetKey {
     if (bytes.length !== fleetKeyBytes) {
       throw new FleetKeyError(`holds a key of ${bytes.length} bytes instead of ${fleetKeyBytes}`);
     }
-    this.#bytes = Uint8Array.from(bytes);
+    this.#secret = createSecretKey(bytes);
   }
 
   /** HMAC-SHA-256 of a text (as UTF-8) under the key. */
   mac(text: string): Buffer {
-    return createHmac("sha256", this.#bytes).update(text).digest();
+    return createHmac("sha256", this.#secret).update(text).digest();
   }
 
   /** Same as {@link mac}, in 64 lower-case hex digits. */
   macHex(text: string): string {
-    return createHmac("sha256", this.#bytes).update(text).digest("hex");
+    return createHmac("sha256", this.#secret).update(text).digest("hex");
   }
 
   /** A copy of the bytes, for what must be written to the bucket or derived from them. Never log it. */
   reveal(): Uint8Array {
-    return Uint8Array.from(this.#bytes);
+    return this.#secret.export();
   }
 
   /** Whether two keys are the same, in constant time. */
   equals(other: FleetKey): boolean {
-    return timingSafeEqual(this.#bytes, other.#bytes);
+    return timingSafeEqual(this.reveal(), other.reveal());
   }
 
   toString(): string {
