@@ -76,7 +76,13 @@ async function play(local: LocalFleet, table: LiveTable, signal: AbortSignal): P
   );
 
   const tally = new Tally();
-  const fleet = new Fleet({ authority: origin, endpoints: local.nodes.map(({ publicUrl }) => publicUrl) });
+  const fleet = new Fleet({
+    authority: origin,
+    endpoints: local.nodes.map(({ publicUrl }) => publicUrl),
+    // A call that meets a cell whose owner was killed waits inside its node, which looks for the cell ever more seldom. A read
+    // that is asked again elsewhere finds the cell as soon as it is back; only calls that may be repeated are cut like this.
+    retry: { perTryTimeoutMs: 1_000 },
+  });
   const traffic = new Traffic(fleet, tally, { paceMs: 100, largeEvery: 8 });
   try {
     subscribe("fleet:ws:close", (message) => tally.socketClosed((message as { code: number }).code));
