@@ -133,9 +133,17 @@ const celldSchema = z.strictObject({
     section: sections.node,
     emptyIsUnset: true,
   }),
+  varsFile: z.string().optional().meta({
+    description:
+      "Vars of the Worker in place of the deployment's, as JSON or NAME=VALUE lines. Read when the node starts.",
+    env: "CELLD_VARS_FILE",
+    placeholder: "FILE",
+    section: sections.node,
+    emptyIsUnset: true,
+  }),
   secretsFile: z.string().optional().meta({
     description:
-      "Secrets of the Worker, as JSON or NAME=VALUE lines. Read again at each start of the Worker.",
+      "Secrets of the Worker, as JSON or NAME=VALUE lines. They win over vars. Read when the node starts.",
     env: "CELLD_SECRETS_FILE",
     placeholder: "FILE",
     section: sections.node,

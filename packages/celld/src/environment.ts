@@ -20,10 +20,7 @@ const noAssets = none(
  * the Worker would run with other settings than its operator gave.
  */
 export const otherVariables: Readonly<Record<string, OtherVariable>> = {
-  "CELLD_VAR_*": refused("set vars in the Wrangler configuration and deploy, or give them by --secrets-file"),
-  CELLD_VARS_FILE: refused(
-    "give the file by --secrets-file (CELLD_SECRETS_FILE), readable by its owner only",
-  ),
+  "CELLD_VAR_*": refused("give vars by --vars-file (CELLD_VARS_FILE), or deploy them"),
 
   CELLD_OUTPUT_GATE: none("an answer always waits until the writes before it are in the bucket"),
   CELLD_DURABILITY: none("every acknowledged write is in the bucket"),

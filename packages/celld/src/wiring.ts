@@ -114,6 +114,7 @@ export async function startNode(
     advertise: addressText(advertise),
     node: config.node,
     log,
+    ...(config.varsFile === undefined ? {} : { varsFile: config.varsFile }),
     ...(config.secretsFile === undefined ? {} : { secretsFile: config.secretsFile }),
     cfBlobHeader,
     events: {

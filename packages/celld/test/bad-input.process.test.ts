@@ -108,7 +108,7 @@ const rows: { what: string; line: RegExp; args?: () => string[]; env?: Record<st
   {
     what: "a store that does not answer",
     args: () => ["--bucket", "s3://cells", "--endpoint", "http://127.0.0.1:1"],
-    line: /gave no answer \(ECONNREFUSED\); check the endpoint and that the store runs$/,
+    line: /gave no answer at the endpoint http:\/\/127\.0\.0\.1:1 \(ECONNREFUSED\); check the endpoint and that the store runs$/,
   },
   {
     what: "wrong credentials",
@@ -133,6 +133,11 @@ const rows: { what: string; line: RegExp; args?: () => string[]; env?: Record<st
     what: "a secrets file that is not there",
     args: () => [...onStore(), "--secrets-file", join(directory, "absent")],
     line: /^the secrets file \S+ cannot be opened: ENOENT/,
+  },
+  {
+    what: "a vars file that is not there",
+    args: () => [...onStore(), "--vars-file", join(directory, "absent")],
+    line: /^the vars file \S+ cannot be opened: ENOENT/,
   },
   {
     what: "a data directory that cannot be made",

@@ -78,6 +78,7 @@ describe("the environment", () => {
     [{ CELLD_NODE: "node_1.a-b" }, { node: "node_1.a-b" }],
     [{ CELLD_WATCH: "/var/lib/celld" }, { watch: "/var/lib/celld" }],
     [{ CELLD_SECRETS_FILE: "/etc/secrets" }, { secretsFile: "/etc/secrets" }],
+    [{ CELLD_VARS_FILE: "/etc/celld/vars/vars.env" }, { varsFile: "/etc/celld/vars/vars.env" }],
     [{ CELLD_SHUTDOWN_DRAIN_MS: "40000" }, { shutdownDrainMs: 40_000 }],
     [{ CELLD_ADDR: "", CELLD_NODE: "n", CELLD_WATCH: "" }, { listen: { host: "127.0.0.1", port: 8080 } }],
   ])("%j is read", (env, expected) => {

@@ -28,7 +28,7 @@ it.each(withoutEffect)("%s is accepted with one warning, and /metrics lists it",
   expect(ignoredVariables({ [variable]: "1", PATH: "/bin" })).toEqual([variable]);
 });
 
-it.each(["CELLD_VAR_GREETING", "CELLD_VARS_FILE"])(
+it.each(["CELLD_VAR_GREETING"])(
   "%s is refused: the Worker would run with other settings than it was given",
   (name) => {
     expect(() => parse({ [name]: "x" })).toThrow(`${name}: is refused: `);

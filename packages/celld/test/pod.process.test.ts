@@ -1,5 +1,6 @@
 // The environment that the operator gives to a pod, to the letter: a node starts on it, and two of them are one fleet whose
 // members know each other by host name.
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DaemonProcess } from "@cellkit/daemon";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -12,6 +13,7 @@ const pods: DaemonProcess[] = [];
 
 beforeAll(async () => {
   fleet = await Fleet.open();
+  await writeFile(join(fleet.directory, "vars.env"), "# of this place\nREGION=eu\n");
   await fleet.deploy();
 });
 afterAll(async () => {
@@ -49,6 +51,7 @@ async function startPod(name: string): Promise<string> {
       CELLD_OTEL_SINK: "otlp",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
       CELLD_OTEL_RETENTION: "30d",
+      CELLD_VARS_FILE: join(fleet.directory, "vars.env"),
       AWS_ACCESS_KEY_ID: fleet.credentials.accessKeyId,
       AWS_SECRET_ACCESS_KEY: fleet.credentials.secretAccessKey,
     },

@@ -11,7 +11,7 @@ const passedVariable =
 
 /** Writes what workerd reads, and answers the path of the config. @throws DataDirectoryError */
 export async function writeConfig(
-  { options, directory, plan, runtime, clusterKey, secrets }: LaunchInput,
+  { options, directory, plan, runtime, clusterKey, vars, secrets }: LaunchInput,
   sockets: { publicSocket: string; controlSocket: string },
 ): Promise<string> {
   const credentials = credentialsFile(options);
@@ -27,6 +27,7 @@ export async function writeConfig(
       clusterKey,
       stopTimeoutMs: options.stopTimeoutMs,
       unsafeTimeDivisor: options.unsafeTimeDivisor,
+      vars,
       secrets,
     },
     runtime,

@@ -51,6 +51,8 @@ export interface WorkerdEngineOptions {
   readonly events?: EngineEvents;
   /** File with the Worker's secrets: JSON or KEY=VALUE lines. */
   readonly secretsFile?: string;
+  /** File whose variables win over the deployment's vars, and lose to secrets: JSON or KEY=VALUE lines. */
+  readonly varsFile?: string;
   /** workerd's time from SIGTERM to exit; default 8000, at least 1000. */
   readonly stopTimeoutMs?: number;
   /** How long a start may take until the Worker answers; default 30000. */
@@ -72,9 +74,11 @@ export interface WorkerdEngineOptions {
 
 /** Options with every default in place. */
 export type ResolvedOptions = Readonly<
-  Required<Omit<WorkerdEngineOptions, "endpoint" | "credentials" | "secretsFile" | "unsafeBinary">> &
-    Pick<WorkerdEngineOptions, "endpoint" | "credentials" | "secretsFile" | "unsafeBinary">
+  Required<Omit<WorkerdEngineOptions, OptionalName>> & Pick<WorkerdEngineOptions, OptionalName>
 >;
+
+/** Options without a default. */
+type OptionalName = "endpoint" | "credentials" | "secretsFile" | "varsFile" | "unsafeBinary";
 
 /**
  * Checks the options and puts the defaults in.

@@ -81,6 +81,12 @@ export class SecretsFileError extends EngineError {
   readonly code = "CELLKIT_ENGINE_SECRETS_FILE";
 }
 
+/** The file that overrides vars is missing, too large, not JSON or KEY=VALUE lines, or names a binding that is no var. */
+export class VarsFileError extends EngineError {
+  override readonly name = "VarsFileError";
+  readonly code = "CELLKIT_ENGINE_VARS_FILE";
+}
+
 /** The entry module did not answer on the control socket, or answered something else than expected. */
 export class ControlError extends EngineError {
   override readonly name = "ControlError";

@@ -20,6 +20,7 @@ export {
   EngineStateError,
   EngineStorageError,
   SecretsFileError,
+  VarsFileError,
   WorkerdMissingError,
   WorkerdStartError,
   WorkerdVersionError,

@@ -23,6 +23,7 @@ export interface LaunchInput {
   readonly runtime: string;
   readonly plan: WorkerPlan;
   readonly clusterKey: string;
+  readonly vars: Readonly<Record<string, string>>;
   readonly secrets: Readonly<Record<string, string>>;
 }
 

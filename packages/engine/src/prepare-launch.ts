@@ -4,23 +4,24 @@ import { type DataDirectory, openDataDirectory } from "./data-directory.ts";
 import type { ResolvedOptions } from "./engine-options.ts";
 import type { LaunchInput } from "./launch.ts";
 import { endPredecessor } from "./predecessor.ts";
-import { readSecrets } from "./secrets-file.ts";
 import { claimStorage, clusterKey } from "./storage-records.ts";
+import { readSecrets, readVars } from "./variables-file.ts";
 import { readWorkerRuntime } from "./worker-runtime.ts";
 import { findWorkerd } from "./workerd-binary.ts";
 
 /** What every launch of an engine has in common. */
 export type LaunchParts = Omit<LaunchInput, "plan"> & { readonly directory: DataDirectory };
 
-/** Finds workerd, reads secrets, opens the data directory, ends the predecessor and claims the prefix. @throws EngineError */
+/** Finds workerd, reads vars and secrets, opens the data directory, ends the predecessor and claims the prefix. @throws EngineError */
 export async function prepareLaunch(options: ResolvedOptions, signal: AbortSignal): Promise<LaunchParts> {
-  const { bucket, log, secretsFile, unsafeBinary } = options;
+  const { bucket, log, secretsFile, varsFile, unsafeBinary } = options;
   const binary = unsafeBinary ?? (await findWorkerd());
   const secrets = secretsFile === undefined ? {} : await readSecrets(secretsFile);
+  const vars = varsFile === undefined ? {} : await readVars(varsFile);
   const directory = await openDataDirectory(options.directory);
   // Even when the bucket cannot be reached, no orphan goes on.
   await endPredecessor(directory, bucket, log, signal);
   await claimStorage(bucket, signal);
   const key = await clusterKey(bucket, signal);
-  return { options, directory, binary, runtime: await readWorkerRuntime(), clusterKey: key, secrets };
+  return { options, directory, binary, runtime: await readWorkerRuntime(), clusterKey: key, vars, secrets };
 }

@@ -13,6 +13,7 @@ const table: readonly [errors.EngineError, string][] = [
   [new errors.EngineStorageError("message", { cause }), "CELLKIT_ENGINE_STORAGE"],
   [new errors.DataDirectoryError("message", { cause }), "CELLKIT_ENGINE_DATA_DIRECTORY"],
   [new errors.SecretsFileError("message", { cause }), "CELLKIT_ENGINE_SECRETS_FILE"],
+  [new errors.VarsFileError("message", { cause }), "CELLKIT_ENGINE_VARS_FILE"],
   [new errors.ControlError("message", { cause }), "CELLKIT_ENGINE_CONTROL"],
 ];
 

@@ -118,8 +118,16 @@ describe("start", () => {
     await fleet.deploy({ source: "export default { fetch: (_, env) => Response.json(env) };", vars });
     const secretsFile = join(fleet.root, "secrets");
     await writeFile(secretsFile, JSON.stringify({ TOKEN: 'a"b\\', BOTH: "secret" }), { mode: 0o600 });
-    const { engine } = await fleet.node({ secretsFile });
-    expect(await askJson(engine, "/")).toEqual({ ...vars, TOKEN: 'a"b\\', BOTH: "secret" });
+    const varsFile = join(fleet.root, "vars.env");
+    await writeFile(varsFile, "JSON=text\nBOTH=node\nREGION='eu 1'\n");
+    const { engine } = await fleet.node({ secretsFile, varsFile });
+    expect(await askJson(engine, "/")).toEqual({
+      ...vars,
+      JSON: "text",
+      REGION: "eu 1",
+      TOKEN: 'a"b\\',
+      BOTH: "secret",
+    });
   });
 
   it("gives any text to the Worker unchanged", async () => {

@@ -1,5 +1,6 @@
 // The config of one workerd process: one service, two unix sockets, one cluster. Every string that comes from outside goes
 // through capnp-text; modules are files beside the config (`embed`), so their content needs no escaping at all.
+import { VarsFileError } from "../errors.ts";
 import { type CapnpValue, capnpText, struct } from "./capnp-text.ts";
 import { controlEntrypoint, publicEntrypoint, renderEntryModule } from "./entry-module.ts";
 import { entryModuleName, runtimeModuleName, type WorkerBinding, type WorkerPlan } from "./worker-plan.ts";
@@ -26,6 +27,8 @@ export interface WorkerdInstance {
   readonly stopTimeoutMs: number;
   /** Divides workerd's lease and stop times, in tests only; 1 otherwise. */
   readonly unsafeTimeDivisor: number;
+  /** What this node gives in place of vars of the same name, or beside them, as text bindings. */
+  readonly vars: Readonly<Record<string, string>>;
   /** Secrets, which become text bindings and win over vars of the same name. */
   readonly secrets: Readonly<Record<string, string>>;
 }
@@ -45,7 +48,12 @@ export function cellKey(scriptName: string, className: string): string {
   return `cells:v1:${encoder.encode(scriptName).length}:${scriptName}:${className}`;
 }
 
-/** The workerd config of a plan on an instance, as Cap'n Proto text, and the modules it embeds. `runtime` is the text of src/worker/runtime.js. */
+/**
+ * The workerd config of a plan on an instance, as Cap'n Proto text, and the modules it embeds.
+ *
+ * @param runtime the text of src/worker/runtime.js
+ * @throws VarsFileError (CELLKIT_ENGINE_VARS_FILE) when a var has the name of a binding of cells
+ */
 export function renderWorkerdConfig(
   plan: WorkerPlan,
   instance: WorkerdInstance,
@@ -61,7 +69,7 @@ export function renderWorkerdConfig(
     modules: modules.map(({ name, kind, file }) => struct({ name, [members[kind]]: { embed: file } })),
     compatibilityDate: plan.compatibilityDate,
     compatibilityFlags: [...plan.compatibilityFlags],
-    bindings: renderBindings(plan.bindings, instance.secrets),
+    bindings: renderBindings(plan.bindings, instance),
     durableObjectNamespaces: plan.cells.map(({ className, sqlite }) =>
       struct({ className, uniqueKey: cellKey(plan.scriptName, className), enableSql: sqlite }),
     ),
@@ -116,10 +124,17 @@ function socket(name: string, path: string, entrypoint: string, http: CapnpValue
 
 function renderBindings(
   bindings: readonly WorkerBinding[],
-  secrets: Readonly<Record<string, string>>,
+  { vars, secrets }: Pick<WorkerdInstance, "vars" | "secrets">,
 ): readonly CapnpValue[] {
-  const kept = bindings.filter(({ name }) => !Object.hasOwn(secrets, name));
-  const added = Object.entries(secrets).map(([name, text]) => ({ kind: "text", name, text }) as const);
+  const taken = bindings.find(({ kind, name }) => kind === "cells" && Object.hasOwn(vars, name));
+  if (taken !== undefined) {
+    throw new VarsFileError(
+      `the vars file sets ${taken.name}, which binds cells in this deployment: give the var another name`,
+    );
+  }
+  const given = new Map([...Object.entries(vars), ...Object.entries(secrets)]);
+  const kept = bindings.filter(({ name }) => !given.has(name));
+  const added = Array.from(given, ([name, text]) => ({ kind: "text", name, text }) as const);
   return [...kept, ...added].map((binding) => {
     if (binding.kind === "text") return struct({ name: binding.name, text: binding.text });
     if (binding.kind === "json") return struct({ name: binding.name, json: binding.json });

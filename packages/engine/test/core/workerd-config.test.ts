@@ -15,6 +15,7 @@ const instance: WorkerdInstance = {
   clusterKey: "00".repeat(32),
   stopTimeoutMs: 8000,
   unsafeTimeDivisor: 1,
+  vars: {},
   secrets: {},
 };
 const full: TestWorker = {
@@ -53,6 +54,26 @@ describe("renderWorkerdConfig", () => {
     expect(Buffer.from(files[0]?.bytes ?? []).toString()).toBe(renderEntryModule(plan(full)));
     expect(Buffer.from(files[1]?.bytes ?? []).toString()).toBe("// runtime");
     expect(files).toHaveLength(6);
+  });
+
+  it("lets the node's vars win over the deployment's, whatever their kind, and a secret over both", () => {
+    const vars = { GREETING: "from the node", LIMITS: "none", REGION: "eu", TOKEN: "not secret" };
+    const { config } = renderWorkerdConfig(
+      plan(full),
+      { ...instance, vars, secrets: { TOKEN: "s3cret" } },
+      "",
+    );
+    const texts = [...config.matchAll(/\(name = "(\w+)", (?:text|json) = "(.*?)"\)/g)].map(
+      ([, ...pair]) => pair,
+    );
+    expect(Object.fromEntries(texts)).toEqual({ ...vars, TOKEN: "s3cret" });
+    expect(texts).toHaveLength(4);
+  });
+
+  it("refuses a var of the node that has the name of a binding of cells", () => {
+    expect(() => renderWorkerdConfig(plan(full), { ...instance, vars: { ROOM: "x" } }, "")).toThrow(
+      /^the vars file sets ROOM, which binds cells/,
+    );
   });
 
   it("lets a secret win over a var of the same name", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { parseSecrets } from "../../src/core/secrets.ts";
+import { parseVariables } from "../../src/core/variables.ts";
 
-describe("parseSecrets", () => {
+describe("parseVariables", () => {
   it.each([
     ["a JSON object", '\n {"A":"1","b-c":"x=y"}', { A: "1", "b-c": "x=y" }],
     ["lines, comments and empty lines", "# one\n\nA=1\r\n  B = two words \n", { A: "1", B: "two words" }],
@@ -9,8 +9,8 @@ describe("parseSecrets", () => {
     ["export before a name", "export A=1", { A: "1" }],
     ["a value with = in it", "A=b=c", { A: "b=c" }],
     ["nothing", "", {}],
-  ])("reads %s", (_, text, secrets) => {
-    expect(parseSecrets(text)).toEqual({ secrets });
+  ])("reads %s", (_, text, variables) => {
+    expect(parseVariables(text)).toEqual({ variables });
   });
 
   it.each([
@@ -19,7 +19,7 @@ describe("parseSecrets", () => {
     ["a line without =", "A=1\ns3cret"],
     ["a name that is none", "1A=s3cret"],
   ])("names the problem of %s and shows no value", (_, text) => {
-    const parsed = parseSecrets(text);
+    const parsed = parseVariables(text);
     expect(parsed).toHaveProperty("problem");
     expect(JSON.stringify(parsed)).not.toContain("s3cret");
   });

@@ -1,22 +1,22 @@
-// The text of a secrets file: one JSON object of strings, or lines KEY=VALUE with # comments.
+// The text of a file with the Worker's vars or secrets: one JSON object of strings, or lines KEY=VALUE with # comments.
 import { z } from "zod";
 
 const jsonSchema = z.record(z.string().min(1), z.string());
 
-/** The secrets, or a phrase that says what is wrong without showing any value. */
-export type ParsedSecrets =
-  | { readonly secrets: Readonly<Record<string, string>> }
+/** The variables, or a phrase that says what is wrong without showing any value. */
+export type ParsedVariables =
+  | { readonly variables: Readonly<Record<string, string>> }
   | { readonly problem: string };
 
-/** Reads the text of a secrets file. In lines, a value in double or single quotes loses them; nothing is expanded. */
-export function parseSecrets(text: string): ParsedSecrets {
+/** Reads the text of such a file. In lines, a value in double or single quotes loses them; nothing is expanded. */
+export function parseVariables(text: string): ParsedVariables {
   if (text.trimStart().startsWith("{")) {
     const parsed = jsonSchema.safeParse(parseJson(text));
     return parsed.success
-      ? { secrets: parsed.data }
+      ? { variables: parsed.data }
       : { problem: "it starts like JSON but is not one object of strings" };
   }
-  const secrets: Record<string, string> = {};
+  const variables: Record<string, string> = {};
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     const trimmed = line.trim();
     if (trimmed === "" || trimmed.startsWith("#")) continue;
@@ -24,9 +24,9 @@ export function parseSecrets(text: string): ParsedSecrets {
     if (match?.[1] === undefined || match[2] === undefined)
       return { problem: `line ${index + 1} is not KEY=VALUE` };
     const quoted = /^(["'])(.*)\1$/.exec(match[2]);
-    secrets[match[1]] = quoted?.[2] ?? match[2];
+    variables[match[1]] = quoted?.[2] ?? match[2];
   }
-  return { secrets };
+  return { variables };
 }
 
 function parseJson(text: string): unknown {
