@@ -52,26 +52,32 @@ export interface DialRecords {
   readonly insist: boolean;
 }
 
-/**
- * @param peerHasRecords whether the peer's node record advertises {@link recordsExtension}
- * @returns undefined when a tunnel of this kind cannot be had: `cluster` with records off
- */
-export function dialRecords(
-  mode: RecordsMode,
-  kind: TunnelKind,
-  peerHasRecords: boolean,
-): DialRecords | undefined {
+/** What a dialler knows before it dials. */
+export interface DialRecordsInput {
+  readonly mode: RecordsMode;
+  readonly kind: TunnelKind;
+  /** Whether the peer's node record advertises {@link recordsExtension}. */
+  readonly peerHasRecords: boolean;
+}
+
+/** What a dialler does; undefined when a tunnel of this kind cannot be had: `cluster` with records off. */
+export function dialRecords({ mode, kind, peerHasRecords }: DialRecordsInput): DialRecords | undefined {
   if (mode === "off") return kind === "cluster" ? undefined : { offer: false, insist: false };
   return { offer: true, insist: mode === "required" || kind === "cluster" || peerHasRecords };
 }
 
-/** @param sourceHasRecords whether the node record of the one that dials advertises {@link recordsExtension} */
-export function listenRecords(
-  mode: RecordsMode,
-  kind: TunnelKind,
-  offered: boolean,
-  sourceHasRecords: boolean,
-): "records" | "plain" | "refuse" {
+/** What a listener knows once the signature of an establishment is good. */
+export interface ListenRecordsInput {
+  readonly mode: RecordsMode;
+  readonly kind: TunnelKind;
+  readonly offered: boolean;
+  /** Whether the node record of the one that dials advertises {@link recordsExtension}. */
+  readonly sourceHasRecords: boolean;
+}
+
+/** What a listener does: a tunnel with records, one without, or none. */
+export function listenRecords(input: ListenRecordsInput): "records" | "plain" | "refuse" {
+  const { mode, kind, offered, sourceHasRecords } = input;
   if (mode === "off") return kind === "cluster" ? "refuse" : "plain";
   if (offered) return "records";
   return mode === "required" || kind === "cluster" || sourceHasRecords ? "refuse" : "plain";

@@ -90,7 +90,7 @@ export function acceptEstablishment(
   { records = "offered", sourceHasRecords, recordsNonce }: AcceptOptions,
 ): OpenedTunnel | TunnelRefusal {
   const { key, kind, offer } = establishment;
-  const decision = listenRecords(records, kind, offer !== undefined, sourceHasRecords);
+  const decision = listenRecords({ mode: records, kind, offered: offer !== undefined, sourceHasRecords });
   if (decision === "refuse") return refuse(403, "peer tunnel must have records");
   if (decision === "plain" || offer === undefined)
     return { ok: true, answer: answerHead([]), keys: undefined };

@@ -79,14 +79,14 @@ export type TunnelAnswer =
 /**
  * Judges the answer to an establishment: the version first, then the stale marker, then the status, then the records.
  *
- * @param insist whether the tunnel must have records (see `dialRecords`)
+ * @param options.insist whether the tunnel must have records (see `dialRecords`)
  * @throws TunnelHeadError CELLKIT_PEER_TUNNEL_HEAD for an acceptance that was not asked for, is malformed, or has a
  *   wrong proof: somebody on the way changed the handshake, or the peer signs with another key
  */
 export function judgeTunnelAnswer(
   head: AnswerHead,
   establishment: Establishment,
-  insist: boolean,
+  { insist }: { readonly insist: boolean },
 ): TunnelAnswer {
   const version = singleHeader(head.headers, peerHeader.version);
   if (version !== String(tunnelVersion)) return { outcome: "incompatible", version };
