@@ -112,27 +112,38 @@ export class PeerVersionError extends PeerError {
   }
 }
 
-/** The peer refused the tunnel: nothing ran. `status` and `text` are its answer, `dateMs` its clock when it told it. */
+/** The peer refused the tunnel: nothing ran. The message says what its status means. */
 export class TunnelRefusedError extends PeerError {
   override readonly name = "TunnelRefusedError";
   readonly code = "CELLKIT_PEER_TUNNEL_REFUSED";
   readonly status: number;
-  readonly text: string;
   /** The node at this address is another than the one that was meant: look it up again. */
   readonly staleOwner: boolean;
+  /** The peer's clock when it refused, milliseconds since the Unix epoch, to a second; undefined when not told. */
   readonly dateMs: number | undefined;
 
   constructor(
-    answer: { status: number; text: string; staleOwner: boolean; dateMs: number | undefined },
+    address: string,
+    answer: { status: number; staleOwner: boolean; dateMs: number | undefined },
     options?: ErrorOptions,
   ) {
-    super(`the peer refused the tunnel with ${answer.status} (${answer.text}); nothing ran`, options);
+    const advice = refusalAdvice[answer.status] ?? "see the log of that node";
+    super(`peer ${address} refused the tunnel with ${answer.status}, and nothing ran: ${advice}`, options);
     this.status = answer.status;
-    this.text = answer.text;
     this.staleOwner = answer.staleOwner;
     this.dateMs = answer.dateMs;
   }
 }
+
+const refusalAdvice: Readonly<Record<number, string>> = {
+  400: "it does not serve this kind of tunnel",
+  401: "the fleet keys differ, or the clocks by more than 30 s",
+  403: "it requires records, and got no offer of them; is somebody in between?",
+  404: "is this the internal listener of a node?",
+  409: "another node answers at this address; look the node up again",
+  426: "it speaks another version of the protocol",
+  503: "it cannot take more requests",
+};
 
 /**
  * Records were required and the tunnel would be without them: the peer does not know them, or somebody between took
@@ -269,4 +280,32 @@ export class KeyRotationPendingError extends PeerError {
 export class RpcFailure extends PeerError {
   override readonly name = "RpcFailure";
   readonly code = "CELLKIT_PEER_RPC_FAILED";
+}
+
+/** The peer took the connection but gave no usable answer. Whether it acted on the request is unknown. */
+export class PeerNoAnswerError extends PeerError {
+  override readonly name = "PeerNoAnswerError";
+  readonly code = "CELLKIT_PEER_NO_ANSWER";
+  /** `host:port` that was asked. */
+  readonly address: string;
+  /** What came instead. */
+  readonly reason: string;
+
+  constructor(address: string, reason: string, options?: ErrorOptions) {
+    super(`peer ${address} gave no usable answer (${reason}); whether the request had an effect is unknown`, options);
+    this.address = address;
+    this.reason = reason;
+  }
+}
+
+/** The node that was called does not own the cell, or is another one than was meant: nothing ran. Look the owner up again. */
+export class StaleOwnerError extends PeerError {
+  override readonly name = "StaleOwnerError";
+  readonly code = "CELLKIT_PEER_STALE_OWNER";
+  readonly address: string;
+
+  constructor(address: string, text: string, options?: ErrorOptions) {
+    super(`peer ${address} does not own the cell (${text}); nothing ran: look up the owner and call again`, options);
+    this.address = address;
+  }
 }

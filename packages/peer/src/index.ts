@@ -1,8 +1,12 @@
+export type { CallHandlers } from "./call-server.ts";
+export type { PeerAddress } from "./connection.ts";
 export { type PeerVersion, peerHeader } from "./core/constants.ts";
 export { FleetKey, formatFleetKey, parseFleetKey } from "./core/fleet-key.ts";
+export type { RecordsMode } from "./core/records-offer.ts";
 export type { PeerRefusal, PeerRefusalError } from "./core/refusal.ts";
 export { type PeerHeaders, type RequestToSign, signRequest } from "./core/sign.ts";
 export type { HeaderPairs } from "./core/signed-head.ts";
+export type { TunnelKind } from "./core/tunnel-kind.ts";
 export {
   type Accepted,
   type AcceptedEstablishment,
@@ -12,6 +16,7 @@ export {
   RequestVerifier,
   type RequestVerifierOptions,
 } from "./core/verifier.ts";
+export { type DialTunnelOptions, dialTunnel } from "./dial-tunnel.ts";
 export {
   FleetKeyError,
   FleetKeyMissingError,
@@ -26,9 +31,15 @@ export {
   PeerError,
   PeerOptionError,
   PeerRecordError,
+  PeerUnreachableError,
+  PeerVersionError,
   type RecordFault,
+  RecordsMissingError,
+  RpcFailure,
   ScopeError,
   TunnelHeadError,
+  TunnelLostError,
+  TunnelRefusedError,
 } from "./errors.ts";
 export { FleetKeyring, type FleetKeyringOptions, openFleetKeyring } from "./fleet-keyring.ts";
 export {
@@ -51,6 +62,7 @@ export type {
   FleetWriteRejected,
   NodeStore,
 } from "./fleet-store.ts";
+export { guardHeads, type HeadGuard, type HeadGuardOptions } from "./head-guard.ts";
 export {
   dropOldKey,
   laggingNodes,
@@ -85,3 +97,12 @@ export {
   type RegisterNodeOptions,
   registerNode,
 } from "./node-registration.ts";
+export type { PeerCall, PeerCallFacts } from "./peer-call.ts";
+export {
+  type PeerListener,
+  type PeerListenerCounts,
+  type PeerListenerOptions,
+  peerListener,
+  type TunnelOrigin,
+} from "./peer-listener.ts";
+export type { RpcHandler } from "./rpc.ts";

@@ -1,0 +1,72 @@
+// The head of the answer to a handshake inside a tunnel. The handler writes it itself, so that any WebSocket library
+// works; on its way out it gets the protocol's version, and loses what only nodes may say.
+
+import type { Duplex } from "node:stream";
+import { isReservedHeader } from "./call-headers.ts";
+import { peerHeader } from "./core/constants.ts";
+import { tunnelVersionText } from "./wire.ts";
+
+const headEnd = "\r\n\r\n";
+/** A head that is longer than this without an end is not one: the connection is cut. */
+const maxHeadBytes = 64 * 1024;
+
+type Write = (chunk: string | Uint8Array, ...rest: unknown[]) => boolean;
+
+/**
+ * Edits the first head that is written to the socket, then gets out of the way: the bytes behind it cost nothing.
+ * It covers `write` and `end`, which is how every server writes a head.
+ */
+export function stampHead(socket: Duplex): void {
+  const patched = socket as unknown as { write: Write; end: (...all: unknown[]) => Duplex };
+  const { write, end } = patched;
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+
+  const restore = () => {
+    patched.write = write;
+    patched.end = end;
+  };
+  /** The bytes that may go on, or undefined while the head is incomplete. */
+  const take = (chunk: string | Uint8Array, encoding: unknown): Buffer | undefined => {
+    const named = typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8";
+    held.push(typeof chunk === "string" ? Buffer.from(chunk, named) : Buffer.from(chunk));
+    heldBytes += chunk.length;
+    const all = Buffer.concat(held);
+    const at = all.indexOf(headEnd);
+    if (at < 0) {
+      held = [all];
+      if (heldBytes > maxHeadBytes) socket.destroy();
+      return undefined;
+    }
+    restore();
+    return Buffer.concat([stamped(all.toString("latin1", 0, at)), all.subarray(at + headEnd.length)]);
+  };
+  patched.write = (chunk, ...rest) => {
+    const [encoding] = rest;
+    const done = rest.find((value) => typeof value === "function") as (() => void) | undefined;
+    const bytes = take(chunk, encoding);
+    if (bytes !== undefined) return write.call(socket, bytes, done);
+    if (done !== undefined) process.nextTick(done);
+    return true;
+  };
+  patched.end = (...all) => {
+    const [chunk, encoding] = all;
+    const done = all.find((value) => typeof value === "function");
+    if (typeof chunk !== "string" && !(chunk instanceof Uint8Array)) {
+      restore();
+      return end.call(socket, done);
+    }
+    const bytes = take(chunk, encoding);
+    restore();
+    return bytes === undefined ? end.call(socket, Buffer.concat(held), done) : end.call(socket, bytes, done);
+  };
+}
+
+function stamped(head: string): Buffer {
+  const [statusLine = "", ...fields] = head.split("\r\n");
+  const kept = fields.filter((field) => !isReservedHeader(field));
+  return Buffer.from(
+    [statusLine, ...kept, `${peerHeader.version}: ${tunnelVersionText}`, "", ""].join("\r\n"),
+    "latin1",
+  );
+}
