@@ -119,6 +119,7 @@ export async function startNode(
     cfBlobHeader,
     events: {
       fenced: (detail) => fail(new FencedError(detail)),
+      failed: (error) => fail(error),
       exited: (detail) => log.error({ detail }, "workerd ended by itself; it is started again"),
     },
   });

@@ -1,4 +1,5 @@
 // How a node dies, and what the fleet sees of it.
+import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { Fleet } from "./support/fleet.ts";
 import { processesOf } from "./support/processes.ts";
@@ -78,6 +79,21 @@ it("kill -9 of celld leaves no process, and a restart on its data directory serv
     ({ msg }) => msg === "ended the lease of the former workerd of this directory",
   );
   expect(predecessor["end"]).toBe("expired");
+});
+
+it("a node whose data directory is deleted ends with code 1 and a line that says so, and its cells answer elsewhere", async () => {
+  await roomOfVictim("directory-deleted");
+  await rm(victim.directory, { recursive: true });
+  const exit = await until("exit", () => victim.process.exit, 20_000);
+  expect(exit).toEqual({ code: 1, signal: null });
+  const fatal = victim.log.filter(({ level }) => level === "fatal");
+  expect(fatal).toHaveLength(1);
+  expect(fatal[0]).toMatchObject({ code: "CELLKIT_ENGINE_DATA_DIRECTORY" });
+  expect(fatal[0]?.["msg"]).toMatch(/^the data directory \S+ cannot be used: ENOENT/);
+  expect(await victim.processes()).toEqual([]);
+  expect((await countAt(survivor, "directory-deleted")).count).toBe(1);
+  victim = await fleet.node(0);
+  await victim.ready();
 });
 
 /** The key of the lease that a node's workerd renews. */

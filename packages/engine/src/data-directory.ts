@@ -1,6 +1,6 @@
 // What a node keeps on its own disk: workerd's config, its copy of the cells, and a record of the process that uses them,
 // so that the next start can prove that process dead.
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { DataDirectoryError } from "./errors.ts";
@@ -39,6 +39,12 @@ export interface DataDirectory {
   readonly cells: string;
   /** Config, modules and credentials for workerd. */
   readonly config: string;
+  /**
+   * Throws when the directory is not the one that was opened any more: deleted, moved, mounted over, or on a dead disk.
+   *
+   * @throws DataDirectoryError (CELLKIT_ENGINE_DATA_DIRECTORY)
+   */
+  check(): Promise<void>;
   /** Replaces everything in `config` by these files (0600). */
   writeConfig(files: readonly ConfigFile[]): Promise<void>;
   /** Removes everything in `config`: it holds keys and secrets. */
@@ -60,9 +66,18 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   await attempt(path, async () => {
     for (const directory of [path, cells]) await mkdir(directory, { recursive: true, mode: 0o700 });
   });
+  // The directory of the cells stands for all: workerd holds its files open, and whoever deletes the whole deletes it.
+  const opened = await attempt(path, () => stat(cells));
   return {
     cells,
     config,
+    check: async () => {
+      const found = await attempt(path, () => stat(cells));
+      if (found.dev === opened.dev && found.ino === opened.ino) return;
+      throw new DataDirectoryError(
+        `the data directory ${path} was replaced while the node ran: start the node again on a directory that stays`,
+      );
+    },
     writeConfig: (files) =>
       attempt(path, async () => {
         await rm(config, { recursive: true, force: true });

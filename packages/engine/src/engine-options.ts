@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import type { Bucket } from "@cellkit/bucket";
-import { EngineOptionError } from "./errors.ts";
+import { type EngineError, EngineOptionError } from "./errors.ts";
 
 /** Where log lines go; a pino logger fits. */
 export interface EngineLog {
@@ -25,6 +25,8 @@ export interface EngineEvents {
   ready?(): void;
   /** The workerd ended without being asked to; it is started again unless it was fenced. */
   exited?(detail: string): void;
+  /** The engine ended itself since it cannot go on: its data directory is gone. Terminal; end the process (exit code 1). */
+  failed?(error: EngineError): void;
   /** The workerd was fenced: it lost its lease and left. Terminal; end the process (exit code 3). */
   fenced?(detail: string): void;
 }

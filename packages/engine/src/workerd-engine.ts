@@ -2,8 +2,8 @@
 //  - a lease is ended only after its process was reaped (or is proven dead), always by a conditional write
 //  - a fence and a stop are terminal; any other death is followed by another start, after a back-off
 //  - a deployment is adopted when a node starts; later ones wait for the next start, unless none has loaded yet
-import { BucketError } from "@cellkit/bucket";
-import { type Deployment, readCurrent, readDeployment } from "@cellkit/deployment";
+import { type Deployment, readDeployment } from "@cellkit/deployment";
+import { awaitDeployment } from "./await-deployment.ts";
 import type { ChildExit } from "./child-process.ts";
 import { closeCellSockets } from "./control-client.ts";
 import { backOffMs } from "./core/back-off.ts";
@@ -11,7 +11,7 @@ import { classifyDeath } from "./core/child-death.ts";
 import { planWorker } from "./core/worker-plan.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { type ResolvedOptions, resolveOptions, type WorkerdEngineOptions } from "./engine-options.ts";
-import { EngineStateError } from "./errors.ts";
+import { type DataDirectoryError, EngineStateError } from "./errors.ts";
 import { handOver } from "./hand-over.ts";
 import { type Launched, type LaunchInput, launch } from "./launch.ts";
 import { expireLease } from "./lease.ts";
@@ -27,6 +27,7 @@ import { pause } from "./pause.ts";
 import { type LaunchParts, prepareLaunch } from "./prepare-launch.ts";
 import { processSnapshot } from "./process-snapshot.ts";
 import { staleAnswerMs, watchChild } from "./watch-child.ts";
+import { watchDirectory } from "./watch-directory.ts";
 
 const closeCode = 1012;
 const closeReason = "node draining";
@@ -85,10 +86,16 @@ class WorkerdEngine implements NodeEngine {
     try {
       const parts = await prepareLaunch(this.#options, signal);
       this.#directory = parts.directory;
+      this.#run(watchDirectory(parts.directory, this.#ending.signal).then((error) => this.#lose(error)));
       const deployment = await readDeployment(this.#options.bucket, undefined, { signal });
       if (deployment === undefined) {
         this.#state = "ready";
-        this.#run(this.#awaitDeployment(parts));
+        const { signal } = this.#ending;
+        const adopt = (found: Deployment) => this.#adopt(parts, found, signal);
+        const refused = () => {
+          this.#state = "failed";
+        };
+        this.#run(awaitDeployment(this.#options, { adopt, refused, signal }));
         return;
       }
       await this.#adopt(parts, deployment, signal);
@@ -160,34 +167,6 @@ class WorkerdEngine implements NodeEngine {
       timeoutMs,
     });
     return { cells, regularSockets: regular, failed };
-  }
-
-  /** Polls until there is a deployment, and adopts it; when it cannot be used, another one is waited for. */
-  async #awaitDeployment(parts: LaunchParts): Promise<void> {
-    const { signal } = this.#ending;
-    const { bucket, log, deploymentPollMs } = this.#options;
-    let refused: string | undefined;
-    while (!signal.aborted) {
-      await pause(deploymentPollMs * (0.75 + Math.random() / 2), signal);
-      let version: string | undefined;
-      try {
-        version = (await readCurrent(bucket, { signal }))?.version;
-        if (version === undefined || version === refused) continue;
-        const deployment = await readDeployment(bucket, undefined, { signal });
-        if (deployment === undefined) continue;
-        await this.#adopt(parts, deployment, signal);
-        return;
-      } catch (error) {
-        if (signal.aborted) return;
-        // The bucket may answer the next time; anything else is the deployment's own fault, and told once.
-        const itsFault = !(error instanceof BucketError);
-        if (itsFault) {
-          this.#state = "failed";
-          refused = version;
-        }
-        log[itsFault ? "error" : "warn"]({ error, version }, "the deployment could not be started");
-      }
-    }
   }
 
   /** First start on a deployment: its failures are thrown. */
@@ -264,6 +243,16 @@ class WorkerdEngine implements NodeEngine {
         log.error({ error }, "workerd could not be started again");
       }
     }
+  }
+
+  /** Without its data directory a node can open no cell: it ends at once, so that its peers open them. */
+  #lose(error: DataDirectoryError): void {
+    if (this.#state === "draining") return;
+    this.#options.log.error({ error }, "the data directory is lost: ending workerd");
+    // What lies at its path now is not ours to clean.
+    this.#directory = undefined;
+    this.#options.events.failed?.(error);
+    void this.stop();
   }
 
   #answered(): void {
