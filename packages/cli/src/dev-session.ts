@@ -100,7 +100,7 @@ export class DevSession {
   async #adopt(fleet: LocalFleet, file: string): Promise<void> {
     const { project, note, signal } = this.#options;
     try {
-      const bundle = await readProject(project);
+      const bundle = await readProject(project, signal);
       this.#watcher?.follow(bundle.inputs);
       if (bundle.version === this.#bundle.version) {
         if (this.#failed) note(`${file} changed: ${bundle.scriptName} ${bundle.version} runs already`);

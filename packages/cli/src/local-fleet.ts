@@ -94,7 +94,8 @@ export async function startLocalFleet(options: LocalFleetOptions): Promise<Local
   if (!Number.isInteger(nodeCount) || nodeCount < 1 || nodeCount > maxNodeCount) {
     throw new LocalFleetError(`nodeCount is ${nodeCount}; a local fleet has 1 to ${maxNodeCount} nodes`);
   }
-  const bundle = typeof options.project === "string" ? await readProject(options.project) : options.project;
+  const bundle =
+    typeof options.project === "string" ? await readProject(options.project, signal) : options.project;
   signal?.throwIfAborted();
   const fleet = await ProcessFleet.withBucket({ ...options, directory: resolve(options.directory) });
   try {
@@ -166,7 +167,7 @@ class ProcessFleet implements LocalFleet {
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<Published & { warnings: readonly string[] }> {
     this.#mustBeOpen();
-    const bundle = typeof project === "string" ? await readProject(project) : project;
+    const bundle = typeof project === "string" ? await readProject(project, signal) : project;
     const bucket = this.openBucket();
     const published = await publishDeployment(bucket, bundle, { signal }).finally(() => bucket.close());
     const { scriptName, version, created } = published;

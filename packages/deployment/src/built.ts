@@ -4,6 +4,7 @@ import type { BuildOptions, Message, Metafile, OutputFile } from "esbuild";
 import type { Module } from "./core/modules.ts";
 import { BundleError } from "./errors.ts";
 import type { Project } from "./project.ts";
+import { regularFiles } from "./regular-file.ts";
 
 /** The modules of a Worker, before they have a manifest. */
 export interface Built {
@@ -55,6 +56,7 @@ export async function runEsbuild(project: Project, options: BuildOptions): Promi
       target: "es2024",
       outfile,
       ...options,
+      plugins: [regularFiles(directory), ...(options.plugins ?? [])],
       write: false,
       metafile: true,
       logLevel: "silent",

@@ -30,6 +30,8 @@ export interface BundleOptions {
    * @default []
    */
   readonly conditions?: readonly string[];
+  /** Ends the waiting; what esbuild does by then is left to itself. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -38,15 +40,27 @@ export interface BundleOptions {
  * main file and what it imports by relative paths are taken as they are. Nothing is written to disk.
  *
  * @throws ProjectNotFoundError (`CELLKIT_DEPLOYMENT_NO_PROJECT`), WranglerConfigError (`CELLKIT_DEPLOYMENT_CONFIG`),
- * BundleError (`CELLKIT_DEPLOYMENT_BUNDLE`)
+ * BundleError (`CELLKIT_DEPLOYMENT_BUNDLE`), the signal's reason
  * @see https://developers.cloudflare.com/workers/wrangler/bundling/
  */
 export async function bundleProject(directory: string, options: BundleOptions = {}): Promise<Bundle> {
+  const { conditions = [], signal } = options;
+  if (signal === undefined) return await bundle(directory, conditions);
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort);
+  try {
+    return await Promise.race([bundle(directory, conditions), aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+async function bundle(directory: string, conditions: readonly string[]): Promise<Bundle> {
   const project = await readProject(directory);
   const { config } = project;
-  const built = config.no_bundle
-    ? await readyModules(project)
-    : await buildModules(project, options.conditions ?? []);
+  const built = config.no_bundle ? await readyModules(project) : await buildModules(project, conditions);
   const manifest = manifestOf(config, built.mainModule, built.modules);
   const problems = [...missingExports(project, built), ...excesses(manifest)];
   if (problems.length > 0) throw new BundleError(config.name, problems);

@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import type { OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
 import { maxModuleBytes } from "./core/limits.ts";
 import { kindOfFile, type Module } from "./core/modules.ts";
+import { notAFile } from "./regular-file.ts";
 
 /** Marks a resolution that this plugin itself asked for. */
 const own = Symbol("kept-modules");
@@ -62,7 +63,10 @@ export class KeptModules {
         errors: [{ text: `${specifier} is kept as a module of its own: use import instead of require` }],
       };
     }
-    const { size } = await stat(path);
+    const stats = await stat(path);
+    const problem = notAFile(specifier, stats);
+    if (problem !== undefined) return { errors: [{ text: problem }] };
+    const { size } = stats;
     if (size > maxModuleBytes) {
       return { errors: [{ text: `${specifier} has ${size} bytes; a module has at most ${maxModuleBytes}` }] };
     }

@@ -1,9 +1,11 @@
 /** A project directory: where its configuration lies. */
+import type { Stats } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { maxConfigBytes } from "./core/limits.ts";
 import { parseWranglerConfig, type WranglerConfig } from "./core/wrangler-config.ts";
 import { ProjectNotFoundError, WranglerConfigError } from "./errors.ts";
+import { notAFile } from "./regular-file.ts";
 
 /** A project whose configuration was read. */
 export interface Project {
@@ -36,13 +38,18 @@ export async function readProject(directory: string): Promise<Project> {
 
 /** Whether a file is there; a directory of that name is not a file. */
 async function isFile(path: string): Promise<boolean> {
+  let stats: Stats;
   try {
-    return (await stat(path)).isFile();
+    stats = await stat(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return false;
     throw new ProjectNotFoundError(`${path} cannot be read (${code})`, { cause: error });
   }
+  if (stats.isDirectory()) return false;
+  const problem = notAFile(path, stats);
+  if (problem !== undefined) throw new ProjectNotFoundError(problem);
+  return true;
 }
 
 /** Exactly one of wrangler.jsonc and wrangler.json; no search in parent directories. */

@@ -1,5 +1,5 @@
 /** `no_bundle`: the main file and everything that it imports by relative paths, taken byte for byte. */
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { dirname, relative, resolve, sep } from "node:path";
 import type { OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
 import { type Built, runEsbuild } from "./built.ts";
@@ -7,6 +7,7 @@ import { kindOfFile, type Module } from "./core/modules.ts";
 import { moduleName } from "./core/names.ts";
 import { BundleError } from "./errors.ts";
 import type { Project } from "./project.ts";
+import { notAFile } from "./regular-file.ts";
 import { runtimeModules } from "./runtime-modules.ts";
 
 /** Marks a resolution that the plugin itself asked for. */
@@ -38,6 +39,8 @@ function asTheyAre(others: Set<string>): Plugin {
     if (kindOfFile(path) === undefined) {
       return { errors: [{ text: `${args.path} is neither .js, .mjs, .wasm, .txt, .html, .sql nor .bin` }] };
     }
+    const problem = notAFile(args.path, await stat(path));
+    if (problem !== undefined) return { errors: [{ text: problem }] };
     others.add(path);
     return { path, external: true };
   }

@@ -1,4 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -272,12 +273,20 @@ describe("no_bundle", () => {
       /^\.\.\/src\/worker\.js cannot be a module's name/,
     ],
     ["a name with a space", 'import "./a b.js";', /^a b\.js cannot be a module's name/],
+    [
+      "a name of a node's own",
+      'import "./cellkit-entry.js";',
+      /^cellkit-entry\.js cannot be a module's name: .* is taken$/,
+    ],
+    ["another of them", 'import "./cellkit-runtime.js";', /^cellkit-runtime\.js cannot be a module's name/],
   ])("refuses %s", async (_, line, expected) => {
     const directory = await smallProject(changes, {
       ...files,
       "dist/main.js": `${smallWorker} ${line}`,
       "dist/data.json": "{}",
       "dist/a b.js": "",
+      "dist/cellkit-entry.js": "",
+      "dist/cellkit-runtime.js": "",
     });
     expect(await failure(directory)).toMatchObject({ problems: [expect.stringMatching(expected)] });
   });
@@ -337,5 +346,82 @@ describe("finding the configuration", () => {
     expect(await failure(directory)).toMatchObject({
       problems: [expect.stringMatching(/at most 1048576 are read$/)],
     });
+  });
+});
+
+describe("what is no regular file is refused by name instead of waited for", () => {
+  /** A FIFO in a project. */
+  function fifo(directory: string, file: string): void {
+    execFileSync("mkfifo", [join(directory, file)]);
+  }
+
+  it.each([
+    [
+      "a module",
+      {},
+      `${smallWorker} import "./pipe.js";`,
+      "pipe.js",
+      /src\/pipe\.js is a FIFO: only regular files are read$/,
+    ],
+    [
+      "a file that is kept",
+      {},
+      `${smallWorker} import "./pipe.txt";`,
+      "pipe.txt",
+      /pipe\.txt is a FIFO: only/,
+    ],
+    [
+      "a module with no_bundle",
+      { no_bundle: true },
+      `${smallWorker} import "./pipe.js";`,
+      "pipe.js",
+      /pipe\.js is a FIFO: only/,
+    ],
+    [
+      "a file with no_bundle",
+      { no_bundle: true },
+      `${smallWorker} import "./pipe.txt";`,
+      "pipe.txt",
+      /pipe\.txt is a FIFO: only/,
+    ],
+    ["the main file", { main: "src/pipe.js" }, "", "pipe.js", /src\/pipe\.js is a FIFO: only/],
+  ])("%s", async (_, changes, source, file, expected) => {
+    const directory = await smallProject(changes, { "src/worker.js": source });
+    fifo(directory, `src/${file}`);
+    expect(await failure(directory)).toMatchObject({
+      code: "CELLKIT_DEPLOYMENT_BUNDLE",
+      problems: [expect.stringMatching(expected)],
+    });
+  });
+
+  it("a device", async () => {
+    const directory = await smallProject({}, { "src/worker.js": `${smallWorker} import "./zero.bin";` });
+    await symlink("/dev/zero", join(directory, "src/zero.bin"));
+    expect(await failure(directory)).toMatchObject({
+      problems: [expect.stringMatching(/dev\/zero is a device: only regular files are read$/)],
+    });
+  });
+
+  it("the configuration", async () => {
+    const directory = await project({});
+    fifo(directory, "wrangler.jsonc");
+    expect(await failure(directory)).toMatchObject({
+      code: "CELLKIT_DEPLOYMENT_NO_PROJECT",
+      message: `${join(directory, "wrangler.jsonc")} is a FIFO: only regular files are read`,
+    });
+  });
+});
+
+it("bundling ends with its signal, whatever it waits for", async () => {
+  const directory = await smallProject();
+  await expect(bundleProject(directory, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+    name: "AbortError",
+  });
+  const stop = new AbortController();
+  const bundling = bundleProject(directory, { signal: stop.signal });
+  stop.abort(new TypeError("enough"));
+  await expect(bundling).rejects.toThrow("enough");
+  await expect(bundleProject(directory, { signal: new AbortController().signal })).resolves.toMatchObject({
+    scriptName: "counter",
   });
 });

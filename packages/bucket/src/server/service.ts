@@ -21,7 +21,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 120_000;
 /** A connection on which nothing moves. */
 const IDLE_TIMEOUT_MS = 150_000;
 const CONNECTION_LIMIT_COUNT = 2_048;
-const CLOSE_TIMEOUT_MS = 5_000;
+const CLOSE_TIMEOUT_MS = 750;
 /** What is still read from a client after it was refused, so that it sees the answer instead of a reset. */
 const LINGER_LIMIT_BYTES = 8 * 1024 * 1024;
 const LINGER_TIMEOUT_MS = 2_000;

@@ -47,7 +47,7 @@ export const deploy = defineCommand<typeof deployOptions, CommandContext>({
     const { publishDeployment } = await import("@cellkit/deployment");
     const { readProject } = await import("../project.ts");
     note(`bundling ${config.project}`);
-    const bundle = await readProject(config.project);
+    const bundle = await readProject(config.project, signal);
     for (const warning of bundle.warnings) note(`warning: ${warning}`);
     const bytes = bundle.modules.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
     const { length } = bundle.modules;

@@ -1,6 +1,7 @@
 // `cellkit dev [DIR]`: a bucket and a fleet on this machine, redeployed and rolled when a file changes.
 import { join, resolve } from "node:path";
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
+import type { Bundle } from "@cellkit/deployment";
 import { z } from "zod";
 import type { LocalFleet, LocalFleetOptions } from "../local-fleet.ts";
 
@@ -66,7 +67,13 @@ export const dev = defineCommand<typeof devOptions, CommandContext>({
     ]);
     const project = resolve(config.project);
     const directory = resolve(config.directory ?? join(project, ".cellkit"));
-    const bundle = await readProject(project);
+    let bundle: Bundle;
+    try {
+      bundle = await readProject(project, signal);
+    } catch (error) {
+      if (signal.aborted) return 0;
+      throw error;
+    }
     for (const warning of bundle.warnings) note(`warning: ${warning}`);
     const watching = config.watch ? { watchWithout: directory } : {};
     const session = new DevSession({ project, bundle, note, signal, ...watching });

@@ -12,10 +12,25 @@ export const scriptName = z
     "a script's name has 1 to 63 of a-z, 0-9, _ and -, and does not start with -",
   );
 
+/** What the entry module of a node, which stands in front of the application's main module, exports under its own names. */
+export const reservedExports = { control: "CellkitControl", public: "CellkitPublic" } as const;
+
+/** Modules that a node puts beside the application's. */
+export const reservedModules = { entry: "cellkit-entry.js", runtime: "cellkit-runtime.js" } as const;
+
+/** Names that no class of cells may have: the entry module exports something else under each of them. */
+const takenExports: readonly string[] = [...Object.values(reservedExports), "default"];
+
+const takenModules: readonly string[] = [...Object.values(reservedModules), "manifest.json"];
+
 /** The name of an exported class: an ASCII identifier, at most 128 characters (it is the first half of a cell's scope). */
 export const className = z
   .string()
-  .regex(/^[A-Za-z_$][A-Za-z0-9_$]{0,127}$/, "a class name is an identifier of at most 128 characters");
+  .regex(/^[A-Za-z_$][A-Za-z0-9_$]{0,127}$/, "a class name is an identifier of at most 128 characters")
+  .refine((name) => !takenExports.includes(name), {
+    error: ({ input }) =>
+      `a class of cells cannot be named ${input}, which a node needs for itself: rename it`,
+  });
 
 /** The name of a binding or variable, a member of the Worker's `env`: an ASCII identifier, at most 128 characters. */
 export const bindingName = z
@@ -33,7 +48,7 @@ export const compatibilityFlag = z
 
 /**
  * A module's name: a relative path of segments of `A-Z a-z 0-9 _ . -`, none of them `.` or `..`, at most 255 characters.
- * It is the end of a bucket key and a name in workerd's configuration. `manifest.json` is taken.
+ * It is the end of a bucket key and a name in workerd's configuration. `manifest.json` and {@link reservedModules} are taken.
  */
 export const moduleName = z
   .string()
@@ -42,7 +57,7 @@ export const moduleName = z
     /^(?!\.\.?(\/|$))[A-Za-z0-9_.-]+(\/(?!\.\.?(\/|$))[A-Za-z0-9_.-]+)*$/,
     "a module's name is a relative path of A-Z, a-z, 0-9, _, . and - without . and .. as segments",
   )
-  .refine((name) => name !== "manifest.json", "the name manifest.json is taken");
+  .refine((name) => !takenModules.includes(name), { error: ({ input }) => `the name ${input} is taken` });
 
 /** The text of a version: 16 lower-case hexadecimal digits. */
 export const versionText = z.string().regex(/^[0-9a-f]{16}$/, "a version has 16 hexadecimal digits");

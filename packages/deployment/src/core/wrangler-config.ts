@@ -1,8 +1,9 @@
 /** A Wrangler configuration: one strict schema, and everything wrong with a file in one answer. */
 import { z } from "zod";
+import { compatibilityProblems } from "./compatibility.ts";
 import { parseJsonc } from "./jsonc.ts";
 import { bindingName, calendarDay, className, compatibilityFlag, scriptName } from "./names.ts";
-import { ignoredKeys, refusalOfKey } from "./wrangler-keys.ts";
+import { ignoredKeys, isPlatformKey, refusalOfKey, supported } from "./wrangler-keys.ts";
 
 const durableObjectBinding = z.strictObject({
   name: bindingName,
@@ -72,14 +73,20 @@ const refusedMigrations: Readonly<Record<string, string>> = {
 function sentences(issue: z.core.$ZodIssue): string[] {
   const path = z.core.toDotPath(issue.path);
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => {
-      if (path === "") return refusalOfKey(key);
-      const answer =
-        issue.path[0] === "migrations" && Object.hasOwn(refusedMigrations, key)
-          ? refusedMigrations[key]
-          : undefined;
-      return `${path}.${key} is not supported${answer === undefined ? "" : `: ${answer}`}`;
-    });
+    const platform = path === "" ? issue.keys.filter(isPlatformKey) : [];
+    const others = issue.keys
+      .filter((key) => !platform.includes(key))
+      .map((key) => {
+        if (path === "") return refusalOfKey(key);
+        const answer =
+          issue.path[0] === "migrations" && Object.hasOwn(refusedMigrations, key)
+            ? refusedMigrations[key]
+            : undefined;
+        return `${path}.${key} is not supported${answer === undefined ? "" : `: ${answer}`}`;
+      });
+    if (platform.length === 0) return others;
+    const are = platform.length === 1 ? "is" : "are";
+    return [`${platform.join(", ")} ${are} not supported; ${supported}`, ...others];
   }
   if (issue.code === "invalid_key") return issue.issues.map(({ message }) => `${path}: ${message}`);
   const missing = issue.code === "invalid_type" && issue.input === undefined;
@@ -88,7 +95,7 @@ function sentences(issue: z.core.$ZodIssue): string[] {
 
 /** What each member may be on its own, but not together with the others. */
 function contradictions(config: WranglerConfig): string[] {
-  const problems: string[] = [];
+  const problems = compatibilityProblems(config.compatibility_date, config.compatibility_flags);
   const names = new Set<string>();
   const declared = config.migrations.flatMap((step) => step.new_sqlite_classes);
   for (const [index, { name, class_name, script_name }] of config.durable_objects.bindings.entries()) {

@@ -1,7 +1,7 @@
 /** Every key of a Wrangler configuration that is not simply read, with what is said about it. */
 
-/** What a Worker here can be given, for the end of each refusal. */
-const supported =
+/** What a Worker here can be given: said once, after all that it cannot. */
+export const supported =
   "supported are durable_objects, vars, secrets from the node's secrets file, and .wasm, .txt, .html, .sql and .bin modules";
 
 /** Keys without effect here. Each is ignored with one warning. */
@@ -68,9 +68,13 @@ const answeredKeys: Readonly<Record<string, string>> = {
   data_blobs: "data_blobs is not supported: import the .bin file",
 };
 
+/** Whether a key asks for something of Cloudflare's platform. */
+export function isPlatformKey(key: string): boolean {
+  return platformKeys.includes(key);
+}
+
 /** Why a key that the schema does not have stops the deployment: one sentence that names it. */
 export function refusalOfKey(key: string): string {
-  if (platformKeys.includes(key)) return `${key} is not supported; ${supported}`;
   const answer = Object.hasOwn(answeredKeys, key) ? answeredKeys[key] : undefined;
   return answer ?? `${key} is not a known key; remove it`;
 }

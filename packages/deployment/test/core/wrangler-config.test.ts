@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { compatibilityProblems } from "../../src/core/compatibility.ts";
+import { flagLines, newestDate } from "../../src/core/runtime-flags.ts";
 import { parseWranglerConfig } from "../../src/core/wrangler-config.ts";
 import { smallConfig } from "../support/projects.ts";
 
@@ -103,6 +105,13 @@ describe("a key is refused by its name", () => {
     "workflows",
   ])("%s, with what is supported", (key) => {
     expect(problems(smallConfig({ [key]: [] }))).toEqual([`${key} is not supported; ${platform}`]);
+  });
+
+  it("several of the platform, and what is supported is said once", () => {
+    expect(problems(smallConfig({ kv_namespaces: [], ai: {}, colour: 1, r2_buckets: [] }))).toEqual([
+      `kv_namespaces, ai, r2_buckets are not supported; ${platform}`,
+      "colour is not a known key; remove it",
+    ]);
   });
 
   it.each([
@@ -220,5 +229,58 @@ describe("members that contradict each other are refused", () => {
 });
 
 it("all problems of a file are listed at once", () => {
-  expect(problems(smallConfig({ name: "A B", kv_namespaces: [], queues: {}, oops: 1 }))).toHaveLength(4);
+  expect(problems(smallConfig({ name: "A B", kv_namespaces: [], queues: {}, oops: 1 }))).toHaveLength(3);
+});
+
+describe("what no node can load is refused", () => {
+  it.each(["default", "CellkitControl", "CellkitPublic"])("a class of cells named %s", (name) => {
+    const changes = { migrations: [{ tag: "v1", new_sqlite_classes: ["Counter", name] }] };
+    expect(problems(smallConfig(changes))).toEqual([
+      `migrations[0].new_sqlite_classes[1]: a class of cells cannot be named ${name}, which a node needs for itself: rename it`,
+    ]);
+  });
+
+  it.each([
+    ["1999-12-31", "1999-12-31 is before 2000-01-01, the oldest there is"],
+    [
+      "2999-01-01",
+      `2999-01-01 is after ${newestDate}, the newest that a node's runtime knows: use that one or an earlier one`,
+    ],
+    ["2026-02-30", "a compatibility date looks like 2026-11-01"],
+    ["2026-1-3", "a compatibility date looks like 2026-11-01"],
+    ["latest", "a compatibility date looks like 2026-11-01"],
+  ])("the compatibility date %s", (compatibility_date, problem) => {
+    expect(problems(smallConfig({ compatibility_date }))).toEqual([`compatibility_date: ${problem}`]);
+  });
+
+  it.each([
+    [["nodejs_compatt"], "nodejs_compatt is not a flag of the runtime; the nearest is nodejs_compat"],
+    [["node_compat"], "node_compat is not a flag of the runtime; the nearest is nodejs_compat"],
+    [["nodejs_compat_v3"], "nodejs_compat_v3 is not a flag of the runtime; the nearest is nodejs_compat_v2"],
+    [["url_standart"], "url_standart is not a flag of the runtime; the nearest is url_standard"],
+    [
+      ["nodejs_compat", "no_nodejs_compat"],
+      "no_nodejs_compat and nodejs_compat contradict each other: keep one of them",
+    ],
+    [
+      ["disable_ctx_exports"],
+      "disable_ctx_exports is not supported: a node that drains finds the cells by ctx.exports",
+    ],
+    [
+      ["python_workers"],
+      "python_workers is not supported: a node runs Workers of JavaScript and WebAssembly",
+    ],
+  ])("the compatibility flags %j", (compatibility_flags, problem) => {
+    expect(problems(smallConfig({ compatibility_flags }))).toEqual([`compatibility_flags: ${problem}`]);
+  });
+
+  it("and the newest date and every flag by itself are taken", () => {
+    expect(problems(smallConfig({ compatibility_date: newestDate }))).toEqual([]);
+    const flags = flagLines.trim().split(/\s/);
+    expect(flags.length).toBeGreaterThan(300);
+    expect(flags.filter((flag) => compatibilityProblems("2026-11-01", [flag]).length > 0)).toEqual([
+      "disable_ctx_exports",
+      "python_workers",
+    ]);
+  });
 });

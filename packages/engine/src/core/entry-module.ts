@@ -1,10 +1,13 @@
 // The module that workerd loads in place of the application's main module. It is made of names only; what it does lies in
 // src/worker/runtime.js, which is the same for every deployment.
+import { reservedExports } from "@cellkit/deployment";
 import { runtimeModuleName, type WorkerPlan } from "./worker-plan.ts";
 
-/** The exports that the entry module adds to the application's own. An application that uses them is shadowed. */
-export const publicEntrypoint = "CellkitPublic";
-export const controlEntrypoint = "CellkitControl";
+/**
+ * The exports that the entry module adds to the application's own. An application that exports something else of these
+ * names is shadowed; a deployment with a class of cells of such a name is refused.
+ */
+export const { public: publicEntrypoint, control: controlEntrypoint } = reservedExports;
 
 /**
  * The text of the entry module: the application's exports untouched, but for its cell classes, which are wrapped under

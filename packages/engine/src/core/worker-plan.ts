@@ -1,6 +1,6 @@
 // What the engine needs of a deployment, read once from its manifest: the rest of the package works with this plan and
 // never looks into the upload metadata again.
-import type { Deployment, Module } from "@cellkit/deployment";
+import { type Deployment, type Module, reservedModules } from "@cellkit/deployment";
 import { DeploymentUnsupportedError } from "../errors.ts";
 
 /** A class whose objects are cells. `sqlite` says whether `ctx.storage.sql` is there. */
@@ -27,8 +27,7 @@ export interface WorkerPlan {
 }
 
 /** Modules of ours beside the Worker's; a deployment may not use these names. */
-export const entryModuleName = "cellkit-entry.js";
-export const runtimeModuleName = "cellkit-runtime.js";
+export const { entry: entryModuleName, runtime: runtimeModuleName } = reservedModules;
 
 /** The flag that gives `ctx.exports`, which the control entrypoint needs, and the first date that implies it. */
 const exportsFlag = "enable_ctx_exports";
