@@ -1,4 +1,4 @@
-// `pnpm bench [FILTER] [--json FILE]`: every benchmark whose name contains FILTER, as a table of ratios.
+// `npm run bench -- [FILTER] [--json FILE]`: every benchmark whose name contains FILTER, as a table of ratios.
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -7,7 +7,38 @@ import { parseArgs } from "node:util";
 import { type Benchmark, measure, type Result } from "./benchmark.ts";
 import { packages } from "./workspace.ts";
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: "string" } } });
+const help = `Usage: npm run bench -- [FILTER] [--json FILE]
+
+Measures every benchmark whose name contains FILTER (all of them without one) beside a peer or the physical
+floor, and prints a table of ratios: the median of the paired rounds, and their quartiles.
+
+  --json FILE  write the figures to FILE too
+  --list       print the names, and what each measures, without measuring
+  --help       print this
+`;
+
+/** What the command line asks for; a word that it does not know ends the process with 2. */
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        json: { type: "string" },
+        list: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    });
+  } catch (error) {
+    console.error(`bench: ${(error as Error).message}\n\n${help}`);
+    return process.exit(2);
+  }
+}
+
+const { values, positionals } = readArguments();
+if (values.help) {
+  process.stdout.write(help);
+  process.exit(0);
+}
 const filter = positionals[0] ?? "";
 
 const benchmarks: Benchmark[] = [];
@@ -25,8 +56,14 @@ for (const { path } of packages()) {
   }
 }
 if (benchmarks.length === 0) {
-  console.error(`no benchmark has "${filter}" in its name`);
+  console.error(`no benchmark has "${filter}" in its name; --list names all of them`);
   process.exit(2);
+}
+if (values.list) {
+  for (const { name, subject, against, unit } of benchmarks) {
+    console.log(`${name.padEnd(34)} ${subject}  beside  ${against}, in ${unit}`);
+  }
+  process.exit(0);
 }
 
 console.log(

@@ -52,6 +52,8 @@ export interface Option {
   readonly defaultText: string | undefined;
   /** The words an enum accepts; empty where anything may stand. */
   readonly choices: readonly string[];
+  /** What a number may be, to end a sentence: `1 to 16`, `at least 1`; undefined where any may stand, and for other kinds. */
+  readonly range: string | undefined;
 }
 
 /** Flags that every program has; a schema may not use them. */
@@ -142,6 +144,7 @@ function optionOf(key: string, field: z.ZodType): Option {
     required: !hasDefault && !optional && meta.defaultText === undefined,
     defaultText: meta.defaultText ?? (hasDefault ? textOfDefault(defaultValue) : undefined),
     choices,
+    range: rangeOf(base),
   };
 }
 
@@ -208,6 +211,17 @@ function choicesOf(base: z.ZodType): string[] {
   if (def.type === "enum") return Object.values(def.entries ?? {}).map(String);
   if (def.type === "literal") return (def.values ?? []).map(String);
   return [];
+}
+
+function rangeOf(base: z.ZodType): string | undefined {
+  if (!(base instanceof z.ZodNumber)) return undefined;
+  // What an integer has of its own accord is not worth saying.
+  const isSaid = (bound: number | null): bound is number =>
+    bound !== null && Math.abs(bound) < Number.MAX_SAFE_INTEGER;
+  const { minValue: min, maxValue: max } = base;
+  if (isSaid(min) && isSaid(max)) return `${min} to ${max}`;
+  if (isSaid(min)) return `at least ${min}`;
+  return isSaid(max) ? `at most ${max}` : undefined;
 }
 
 function placeholderOf(key: string, kind: OptionKind, choices: readonly string[], unit?: string): string {

@@ -188,7 +188,7 @@ function problemsOf(
       if (known.some(({ where }) => where === given)) return [];
       // A schema's message may hold the value; a secret's never leaves here.
       if (field.secret) return [{ where: given, message: `does not fit: ${issue.code}` }];
-      return [{ where: given, ...shown(field, texts.get(field.key)), message: lowerFirst(issue.message) }];
+      return [{ where: given, ...shown(field, texts.get(field.key)), message: messageOf(issue, field) }];
     }
     if (!field.required) return [{ where: nameOf(field), message: lowerFirst(issue.message) }];
     const name = nameOf(field);
@@ -204,6 +204,13 @@ function problemsOf(
       },
     ];
   });
+}
+
+/** A schema's own sentence; of zod's about numbers, one that says what may stand there. */
+function messageOf({ code, message }: z.core.$ZodIssue, { kind, range }: Option): string {
+  if (kind !== "number" || !/^(Too (small|big)|Invalid input): /.test(message)) return lowerFirst(message);
+  if (code !== "invalid_type") return `must be ${range}`;
+  return `must be a whole number${range === undefined ? "" : `, ${range}`}`;
 }
 
 function lowerFirst(message: string): string {

@@ -181,7 +181,7 @@ it.each([
     {},
     [/^--mode: invalid option: expected one of "refuse"\|"serve" <x>$/],
   ],
-  ["a number out of range", [...bucket, "--shutdown-drain-ms=0"], {}, [/^--shutdown-drain-ms: too small/]],
+  ["a number out of range", [...bucket, "--shutdown-drain-ms=0"], {}, [/^--shutdown-drain-ms: must be 1 to 600000 <0>$/]],
   [
     "a required option that is missing",
     [],
@@ -320,4 +320,26 @@ it("arguments by position fill the schema's keys in order, a list takes the rest
   });
   expect(() => run([])).toThrow(/TARGET: is required: Where to\./);
   expect(() => run(["t", "--target=x"])).toThrow(/--target: unknown flag/);
+});
+
+it.each([
+  ["nodes", "99", "must be 1 to 16"],
+  ["nodes", "0", "must be 1 to 16"],
+  ["nodes", "1.5", "must be a whole number, 1 to 16"],
+  ["least", "0", "must be at least 1"],
+  ["most", "8", "must be at most 7"],
+  ["whole", "0.5", "must be a whole number"],
+  ["own", "-1", "an own sentence"],
+])("what a number may be is said in words: --%s %s", (key, text, message) => {
+  const number = (field: z.ZodNumber) => field.optional().meta({ description: "A number." });
+  const numbers = z.strictObject({
+    nodes: number(z.number().int().min(1).max(16)),
+    least: number(z.number().int().min(1)),
+    most: number(z.number().max(7)),
+    whole: number(z.number().int()),
+    own: number(z.number().min(0, "An own sentence")),
+  });
+  expect(() => parseConfig(numbers, { ...identity, argv: [`--${key}=${text}`], env: {} })).toThrow(
+    `--${key} ${JSON.stringify(text)}: ${message}\n`,
+  );
 });
