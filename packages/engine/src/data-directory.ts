@@ -102,7 +102,7 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
 }
 
 /** Does something with the files of a data directory; what fails there (a full disk, for example) is the directory's fault. */
-async function attempt<T>(path: string, action: () => Promise<T>): Promise<T> {
+export async function attempt<T>(path: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (cause) {

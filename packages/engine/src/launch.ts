@@ -1,8 +1,5 @@
 // Starts one workerd on one deployment and waits until it serves. What comes after (watching, restarting, draining) is the
 // engine's.
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { childEnvironment, writeConfig } from "./child-files.ts";
 import { type ChildExit, startChild, type WorkerdChild } from "./child-process.ts";
 import { clusterReady, entryAnswers } from "./control-client.ts";
@@ -10,10 +7,11 @@ import { classifyDeath } from "./core/child-death.ts";
 import type { WorkerPlan } from "./core/worker-plan.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import type { ResolvedOptions } from "./engine-options.ts";
-import { DataDirectoryError, WorkerdStartError, WorkerLoadError } from "./errors.ts";
+import { WorkerdStartError, WorkerLoadError } from "./errors.ts";
 import { findLease, listLeases } from "./lease.ts";
 import { pause } from "./pause.ts";
 import { identifyProcess } from "./process-identity.ts";
+import { makeSocketDirectory } from "./socket-directory.ts";
 
 /** What a launch needs beside the options. */
 export interface LaunchInput {
@@ -40,8 +38,6 @@ export interface Launched {
   leaseKey(): Promise<string | undefined>;
 }
 
-/** The longest path of a unix socket that every system takes, with its closing zero byte. */
-const socketPathBytes = 104;
 const readyPollMs = 15;
 const answerTimeoutMs = 1000;
 
@@ -52,16 +48,8 @@ const answerTimeoutMs = 1000;
  */
 export async function launch(input: LaunchInput, signal: AbortSignal): Promise<Launched> {
   const { options, directory } = input;
-  const sockets = await mkdtemp(join(tmpdir(), "cellkit-"));
-  const publicSocket = join(sockets, "public");
-  const controlSocket = join(sockets, "control");
-  if (Buffer.byteLength(controlSocket) >= socketPathBytes) {
-    await rm(sockets, { recursive: true, force: true });
-    throw new DataDirectoryError(
-      `the temporary directory ${tmpdir()} is too long for a unix socket: set TMPDIR to a short path`,
-    );
-  }
-  const removeSockets = (): Promise<void> => rm(sockets, { recursive: true, force: true });
+  const sockets = await makeSocketDirectory(options.directory);
+  const { publicSocket, controlSocket } = sockets;
   const { child, before } = await (async () => {
     const configFile = await writeConfig(input, { publicSocket, controlSocket });
     const before = await listLeases(options.bucket, signal);
@@ -74,11 +62,11 @@ export async function launch(input: LaunchInput, signal: AbortSignal): Promise<L
     });
     return { child, before };
   })().catch(async (error: unknown) => {
-    await removeSockets();
+    await sockets.remove();
     throw error;
   });
   const exited = child.exited.then(async (exit) => {
-    await removeSockets();
+    await sockets.remove();
     return exit;
   });
   let leaseKey: string | undefined;
@@ -86,7 +74,7 @@ export async function launch(input: LaunchInput, signal: AbortSignal): Promise<L
     leaseKey ??= await findLease(options.bucket, options.advertise, before);
     return leaseKey;
   };
-  await record(input, { pid: child.pid, sockets, leaseKey });
+  await record(input, { pid: child.pid, sockets: sockets.path, leaseKey });
   const started = (async () => {
     const died = child.exited.then((exit) => {
       throw startFailure(input.plan, exit);
@@ -95,7 +83,7 @@ export async function launch(input: LaunchInput, signal: AbortSignal): Promise<L
     died.catch(() => undefined);
     const port = await Promise.race([died, waitUntilServing(child, controlSocket, options.startTimeoutMs)]);
     await Promise.race([died, findOwnLease()]);
-    await record(input, { pid: child.pid, sockets, leaseKey });
+    await record(input, { pid: child.pid, sockets: sockets.path, leaseKey });
     return port;
   })();
   started.catch(() => undefined);

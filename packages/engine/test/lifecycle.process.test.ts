@@ -306,6 +306,7 @@ describe("stop", () => {
     const { engine, directory } = await fleet.node();
     const record = JSON.parse(await readFile(join(directory, "engine.json"), "utf8"));
     const publicSocket = engine.publicSocket ?? "";
+    expect(publicSocket).toBe(join(directory, "sockets", "public"));
     await Promise.all([engine.stop(), engine.stop()]);
     await engine[Symbol.asyncDispose]();
     expect(await processFate(record.child)).toBe("gone");
