@@ -171,3 +171,17 @@ export class MessageTooLargeError extends FleetError {
     super(`the message has ${sizeBytes} bytes, at most ${maxSendBytes} are allowed (maxSendBytes)`);
   }
 }
+
+/** This Node is older than undici allows; thrown while the package is imported. */
+export class UnsupportedNodeError extends FleetError {
+  override readonly name = "UnsupportedNodeError";
+  readonly code = "CELLKIT_CLIENT_NODE_VERSION";
+
+  constructor(version: string, oldest: string, options?: ErrorOptions) {
+    super(
+      `@cellkit/client needs Node ${oldest} or later, and this is ${version}: run it on a newer one`,
+      [],
+      options,
+    );
+  }
+}

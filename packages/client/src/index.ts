@@ -1,3 +1,5 @@
+import "./require-node.ts";
+
 export { type Attempt, attemptsOf } from "./attempts.ts";
 export { CellSocket, type CellSocketState } from "./cell-socket.ts";
 export type { BinaryType } from "./cell-socket-binary.ts";

@@ -41,6 +41,7 @@ const rows: [errors.FleetError, string, RegExp][] = [
     /401/,
   ],
   [new errors.SendBufferFullError(256, 1_000), "CELLKIT_CLIENT_WS_BUFFER", /256 messages, 1000 bytes/],
+  [new errors.UnsupportedNodeError("20.1.0", "22.19"), "CELLKIT_CLIENT_NODE_VERSION", /22\.19.*20\.1\.0/],
   [new errors.MessageTooLargeError(9, 8), "CELLKIT_CLIENT_WS_TOO_LARGE", /9 bytes.*8/],
 ];
 
