@@ -292,7 +292,10 @@ export class PeerNoAnswerError extends PeerError {
   readonly reason: string;
 
   constructor(address: string, reason: string, options?: ErrorOptions) {
-    super(`peer ${address} gave no usable answer (${reason}); whether the request had an effect is unknown`, options);
+    super(
+      `peer ${address} gave no usable answer (${reason}); whether the request had an effect is unknown`,
+      options,
+    );
     this.address = address;
     this.reason = reason;
   }
@@ -305,7 +308,26 @@ export class StaleOwnerError extends PeerError {
   readonly address: string;
 
   constructor(address: string, text: string, options?: ErrorOptions) {
-    super(`peer ${address} does not own the cell (${text}); nothing ran: look up the owner and call again`, options);
+    super(
+      `peer ${address} does not own the cell (${text}); nothing ran: look up the owner and call again`,
+      options,
+    );
     this.address = address;
   }
+}
+
+/** The script whose cells are called is not known: ids of cells are made from its name. Pass it, or deploy one. */
+export class NoScriptError extends PeerError {
+  override readonly name = "NoScriptError";
+  readonly code = "CELLKIT_PEER_NO_SCRIPT";
+
+  constructor(problem: string, options?: ErrorOptions) {
+    super(`the fleet's deploy/current.json ${problem}`, options);
+  }
+}
+
+/** A node found no loopback alias for itself, or its relay cannot listen for those of its peers. */
+export class RoadAliasError extends PeerError {
+  override readonly name = "RoadAliasError";
+  readonly code = "CELLKIT_PEER_ROAD_ALIAS";
 }

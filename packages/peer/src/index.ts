@@ -16,6 +16,13 @@ export {
   RequestVerifier,
   type RequestVerifierOptions,
 } from "./core/verifier.ts";
+export {
+  type DiagnoseOptions,
+  type DiagnosisTarget,
+  diagnoseNode,
+  type NodeDiagnosis,
+  type NodeVerdict,
+} from "./diagnose-node.ts";
 export { type DialTunnelOptions, dialTunnel } from "./dial-tunnel.ts";
 export {
   FleetKeyError,
@@ -29,6 +36,7 @@ export {
   NodeRecordUncertainError,
   NoLiveNodeError,
   PeerError,
+  PeerNoAnswerError,
   PeerOptionError,
   PeerRecordError,
   PeerUnreachableError,
@@ -37,6 +45,7 @@ export {
   RecordsMissingError,
   RpcFailure,
   ScopeError,
+  StaleOwnerError,
   TunnelHeadError,
   TunnelLostError,
   TunnelRefusedError,
@@ -97,6 +106,7 @@ export {
   type RegisterNodeOptions,
   registerNode,
 } from "./node-registration.ts";
+export { parsePeerAddress } from "./peer-address.ts";
 export type { PeerCall, PeerCallFacts } from "./peer-call.ts";
 export {
   type PeerListener,
@@ -105,4 +115,16 @@ export {
   peerListener,
   type TunnelOrigin,
 } from "./peer-listener.ts";
+export {
+  faultOfProof,
+  type ProbeAnswer,
+  type ProbeExpectation,
+  type ProbeOptions,
+  type ProbeTarget,
+  type ProofFault,
+  probePath,
+  sendProbe,
+} from "./peer-probe.ts";
+export { type AnswerProbeOptions, answerProbe, type ProbeIdentity, type ProbeReply } from "./probe-answer.ts";
+export { createProbeKey, type ProbeKey } from "./probe-key.ts";
 export type { RpcHandler } from "./rpc.ts";
