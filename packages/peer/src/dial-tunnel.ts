@@ -1,6 +1,5 @@
 // The dialling end of a tunnel: connect, ask, judge the answer, put records on.
 
-import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connectTcp, formatAddress, type PeerAddress, readHead } from "./connection.ts";
@@ -13,6 +12,7 @@ import { type Establishment, establishmentRequest, judgeTunnelAnswer } from "./c
 import type { TunnelKind } from "./core/tunnel-kind.ts";
 import { tunnelVersion } from "./core/tunnel-names.ts";
 import { PeerOptionError, PeerVersionError, RecordsMissingError, TunnelRefusedError } from "./errors.ts";
+import { nonce } from "./random-ids.ts";
 import { RecordStream } from "./record-stream.ts";
 
 /** What a tunnel is to be, and to whom. */
@@ -40,7 +40,6 @@ export interface DialTunnelOptions {
   clock?: () => number;
 }
 
-const nonceBytes = 16;
 /** Probes of the kernel find peers that vanished without a FIN. */
 const keepAliveProbeMs = 30_000;
 
@@ -69,9 +68,9 @@ export async function dialTunnel(options: DialTunnelOptions): Promise<Duplex> {
     source: self,
     destination,
     timeMs: clock(),
-    nonce: randomBytes(nonceBytes).toString("hex"),
+    nonce: nonce(),
     kind,
-    recordsNonce: wanted.offer ? randomBytes(nonceBytes).toString("hex") : undefined,
+    recordsNonce: wanted.offer ? nonce() : undefined,
   };
   try {
     socket.write(establishmentRequest(establishment));

@@ -1,4 +1,5 @@
 export type { CallHandlers } from "./call-server.ts";
+export type { CellAddress } from "./cell-address.ts";
 export type { PeerAddress } from "./connection.ts";
 export { type PeerVersion, peerHeader } from "./core/constants.ts";
 export { FleetKey, formatFleetKey, parseFleetKey } from "./core/fleet-key.ts";
@@ -35,6 +36,7 @@ export {
   NodeRecordLostError,
   NodeRecordUncertainError,
   NoLiveNodeError,
+  NoScriptError,
   PeerError,
   PeerNoAnswerError,
   PeerOptionError,
@@ -109,6 +111,12 @@ export {
 export { parsePeerAddress } from "./peer-address.ts";
 export type { PeerCall, PeerCallFacts } from "./peer-call.ts";
 export {
+  PeerClient,
+  type PeerClientOptions,
+  type PeerConnection,
+  type PeerRejection,
+} from "./peer-client.ts";
+export {
   type PeerListener,
   type PeerListenerCounts,
   type PeerListenerOptions,
@@ -128,3 +136,4 @@ export {
 export { type AnswerProbeOptions, answerProbe, type ProbeIdentity, type ProbeReply } from "./probe-answer.ts";
 export { createProbeKey, type ProbeKey } from "./probe-key.ts";
 export type { RpcHandler } from "./rpc.ts";
+export { type Peer, TunnelPool, type TunnelPoolOptions } from "./tunnel-pool.ts";

@@ -1,7 +1,7 @@
 // The listening end of tunnels: judges establishments, agrees on records, and hands what comes inside to the handlers.
 // It is no server of its own: it is mounted on the node:http server of the daemon, beside the daemon's other routes.
 
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -17,6 +17,7 @@ import { tunnelPath } from "./core/tunnel-names.ts";
 import { type ReceivedHead, RequestVerifier } from "./core/verifier.ts";
 import { guardHeads, type HeadGuardOptions } from "./head-guard.ts";
 import { answerRequest, type PeerAnswer, refuseUpgrade } from "./peer-answer.ts";
+import { nonce } from "./random-ids.ts";
 import { RecordStream } from "./record-stream.ts";
 import { abortPrefix, maxCallBodyBytes, maxControlBodyBytes } from "./wire.ts";
 
@@ -90,7 +91,6 @@ export function peerListener(options: PeerListenerOptions): PeerListener {
   return new TunnelListener(options);
 }
 
-const nonceBytes = 16;
 /** Probes of the kernel find peers that vanished without a FIN. */
 const keepAliveProbeMs = 30_000;
 
@@ -197,7 +197,7 @@ class TunnelListener implements PeerListener {
     const opened = acceptEstablishment(received, {
       records: this.#records,
       sourceHasRecords,
-      recordsNonce: randomBytes(nonceBytes).toString("hex"),
+      recordsNonce: nonce(),
     });
     if (!opened.ok) return opened;
     if (socket.destroyed) return undefined;

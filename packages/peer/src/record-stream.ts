@@ -172,8 +172,8 @@ export class RecordStream extends Duplex {
   #socketEnded(): void {
     try {
       this.#opener.finish();
-    } catch (error) {
-      this.destroy(asError(error));
+    } catch (cause) {
+      this.destroy(new TunnelLostError("it ended before its end record", { cause }));
     }
   }
 

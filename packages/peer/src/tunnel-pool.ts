@@ -1,0 +1,144 @@
+// Tunnels to peers, kept for the next call.
+
+import type { Dispatcher } from "undici";
+import { formatAddress, type PeerAddress } from "./connection.ts";
+import type { FleetKey } from "./core/fleet-key.ts";
+import type { RecordsMode } from "./core/records-offer.ts";
+import { dialTunnel } from "./dial-tunnel.ts";
+import { PeerOptionError, TunnelLostError } from "./errors.ts";
+import { maxIdleMs, TunnelRoute } from "./tunnel-route.ts";
+
+/** A node to call, as its record describes it. */
+export interface Peer {
+  /** Its identity. */
+  readonly node: string;
+  readonly address: PeerAddress;
+  /** Whether its record advertises records: then a tunnel without them is an error. */
+  readonly hasRecords: boolean;
+}
+
+export interface TunnelPoolOptions {
+  /** Identity of this node or tool: 1 to 128 of `A–Z a–z 0–9 _ - .`. */
+  self: string;
+  /** The key that signs; a function is asked for each tunnel, so that a rotation swaps it. */
+  key: FleetKey | (() => FleetKey);
+  /** @default "offered" */
+  records?: RecordsMode;
+  /** Most idle tunnels for each peer and kind, 0 to 1024. @default 64 */
+  idleCount?: number;
+  /** How long a tunnel may be idle, 1 to 29000; owners drop it after 30 s. @default 20000 */
+  idleMs?: number;
+  /** How long a TCP connection may take. @default 3000 */
+  connectTimeoutMs?: number;
+  /** This node's wall clock, milliseconds since the Unix epoch. @default Date.now */
+  clock?: () => number;
+}
+
+const maxIdleCount = 1024;
+
+/**
+ * Keeps tunnels by peer and kind: one call at a time in each, used again once the answer ended cleanly. A tunnel that
+ * carried a WebSocket is not used again. A call is never sent twice.
+ */
+export class TunnelPool implements AsyncDisposable {
+  readonly #options: TunnelPoolOptions;
+  /** By node, then by address and kind. */
+  readonly #routes = new Map<string, Map<string, TunnelRoute>>();
+  #closed: Promise<void> | undefined;
+
+  /** @throws PeerOptionError (CELLKIT_PEER_OPTION) */
+  constructor(options: TunnelPoolOptions) {
+    const { idleCount = 64, idleMs = 20_000 } = options;
+    if (!Number.isInteger(idleCount) || idleCount < 0 || idleCount > maxIdleCount) {
+      throw new PeerOptionError("idleCount", `is ${idleCount}: use 0 to ${maxIdleCount}`);
+    }
+    if (!(idleMs >= 1 && idleMs <= maxIdleMs)) {
+      throw new PeerOptionError("idleMs", `is ${idleMs}: use 1 to ${maxIdleMs}`);
+    }
+    this.#options = { ...options, idleCount, idleMs };
+  }
+
+  /**
+   * The tunnels to a peer as an undici dispatcher. Inner requests are the caller's to make: absolute URL as `path`, and
+   * the control headers. Ask for it each time: it goes when its last tunnel does.
+   * @throws TunnelLostError (CELLKIT_PEER_TUNNEL_LOST) after `close`
+   */
+  dispatcher(peer: Peer, kind: "do" | "rpc"): Dispatcher {
+    if (this.#closed !== undefined) throw new TunnelLostError("the pool is closed");
+    const routes = this.#routes.get(peer.node) ?? new Map<string, TunnelRoute>();
+    this.#routes.set(peer.node, routes);
+    const name = `${kind} ${formatAddress(peer.address)} ${peer.hasRecords}`;
+    const known = routes.get(name);
+    if (known !== undefined) return known;
+    const route = new TunnelRoute(() => this.#dial(peer, kind), {
+      idleCount: this.#options.idleCount ?? 0,
+      idleMs: this.#options.idleMs ?? maxIdleMs,
+      emptied: () => {
+        if (routes.get(name) === route) routes.delete(name);
+        if (routes.size === 0 && this.#routes.get(peer.node) === routes) this.#routes.delete(peer.node);
+      },
+    });
+    routes.set(name, route);
+    return route;
+  }
+
+  /** Nodes to which there are tunnels. */
+  get nodes(): readonly string[] {
+    return [...this.#routes.keys()];
+  }
+
+  counts(): { tunnels: number; idle: number } {
+    const counts = { tunnels: 0, idle: 0 };
+    for (const routes of this.#routes.values()) {
+      for (const route of routes.values()) {
+        counts.tunnels += route.tunnelCount;
+        counts.idle += route.idleCount;
+      }
+    }
+    return counts;
+  }
+
+  /** Cuts every tunnel to a node, as when its lease has lapsed: what is called through them fails at once. */
+  cut(node: string): void {
+    const routes = this.#routes.get(node);
+    this.#routes.delete(node);
+    for (const route of routes?.values() ?? [])
+      void route.destroy(new TunnelLostError(`node ${node} was cut off`));
+  }
+
+  /** Ends idle tunnels, and the others once their call is answered. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= Promise.all(this.#all().map((route) => route.close())).then(() => undefined);
+    return this.#closed;
+  }
+
+  /** Cuts every tunnel. */
+  async destroy(): Promise<void> {
+    const routes = this.#all();
+    this.#closed ??= Promise.resolve();
+    await Promise.all(routes.map((route) => route.destroy(new TunnelLostError("the pool was destroyed"))));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #all(): TunnelRoute[] {
+    return [...this.#routes.values()].flatMap((routes) => [...routes.values()]);
+  }
+
+  #dial({ node, address, hasRecords }: Peer, kind: "do" | "rpc") {
+    const { self, key, records, connectTimeoutMs, clock } = this.#options;
+    return dialTunnel({
+      address,
+      kind,
+      key: typeof key === "function" ? key() : key,
+      self,
+      destination: node,
+      peerHasRecords: hasRecords,
+      ...(records === undefined ? {} : { records }),
+      ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
+      ...(clock === undefined ? {} : { clock }),
+    });
+  }
+}
