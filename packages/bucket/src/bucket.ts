@@ -81,7 +81,19 @@ export interface GetOptions extends CallOptions {
   range?: { start: number; end?: number | undefined } | undefined;
   /** Refuse a longer body. @default the bucket's `maxBytes` */
   maxBytes?: number | undefined;
+  /** Answer {@link NotModified} if the object still has this ETag. */
+  ifNoneMatch?: string | undefined;
 }
+
+/** What a read answers; {@link NotModified} only to those who gave `ifNoneMatch`. */
+export type ReadAnswer<Options extends GetOptions> =
+  | StoredObject
+  | undefined
+  | ("ifNoneMatch" extends keyof Options
+      ? Options["ifNoneMatch"] extends undefined
+        ? never
+        : NotModified
+      : never);
 
 /** Options of a write. */
 export interface PutOptions extends CallOptions {
@@ -102,12 +114,7 @@ export interface Bucket extends AsyncDisposable {
   /** As it was opened, without credentials. */
   readonly url: string;
   /** Reads an object; undefined when there is none. @throws CELLKIT_BUCKET_TOO_LARGE, CELLKIT_BUCKET_RANGE, … */
-  get(key: string, options?: GetOptions): Promise<StoredObject | undefined>;
-  /** Reads an object unless it still has this ETag. */
-  get(
-    key: string,
-    options: GetOptions & { ifNoneMatch: string },
-  ): Promise<StoredObject | NotModified | undefined>;
+  get<Options extends GetOptions = CallOptions>(key: string, options?: Options): Promise<ReadAnswer<Options>>;
   /** Writes an object, whatever was there. One request, never repeated; after an error it may have been written. */
   put(key: string, body: Uint8Array | string, options?: PutOptions): Promise<{ etag: string }>;
   /** Writes an object if the key has none. */

@@ -10,6 +10,7 @@ export type {
   ListOptions,
   NotModified,
   PutOptions,
+  ReadAnswer,
   Rejected,
   StoredObject,
 } from "./bucket.ts";

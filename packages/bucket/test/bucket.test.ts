@@ -1,7 +1,13 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, it, onTestFinished } from "vitest";
-import { type BucketOptions, openBucket } from "../src/index.ts";
+import { expect, expectTypeOf, it, onTestFinished } from "vitest";
+import {
+  type BucketOptions,
+  type GetOptions,
+  type NotModified,
+  openBucket,
+  type StoredObject,
+} from "../src/index.ts";
 import { collect, describeBucket, text } from "./support/bucket-conformance.ts";
 import { clientOptions, startServer } from "./support/server.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
@@ -55,4 +61,20 @@ it("file:// and the server share one directory, their ETags and their conditions
     expect(kinds.filter((kind) => kind === "applied")).toHaveLength(1);
   }
   await Promise.all([local.close(), remote.close()]);
+});
+
+it("only a read with an ETag may answer that nothing changed", async () => {
+  const bucket = await openFile();
+  const { etag } = await bucket.put("k", "1");
+  const signal = AbortSignal.timeout(10_000);
+  expectTypeOf(await bucket.get("k")).toEqualTypeOf<StoredObject | undefined>();
+  expectTypeOf(await bucket.get("k", { signal, maxBytes: 1 })).toEqualTypeOf<StoredObject | undefined>();
+  expectTypeOf(await bucket.get("k", { ifNoneMatch: undefined })).toEqualTypeOf<StoredObject | undefined>();
+  const perhaps: string | undefined = await Promise.resolve(etag);
+  const any: GetOptions = { signal };
+  type Either = StoredObject | NotModified | undefined;
+  expectTypeOf(await bucket.get("k", { ifNoneMatch: perhaps })).toEqualTypeOf<Either>();
+  expectTypeOf(await bucket.get("k", { ifNoneMatch: perhaps as string | undefined })).toEqualTypeOf<Either>();
+  expectTypeOf(await bucket.get("k", any)).toEqualTypeOf<Either>();
+  expect(await bucket.get("k", { ifNoneMatch: undefined })).toMatchObject({ etag, sizeBytes: 1 });
 });

@@ -1,6 +1,14 @@
 /** How a conditional write gets its one true outcome, whatever store it goes to. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Ambiguous, Applied, ConditionalWrite, NotModified, Rejected, StoredObject } from "../bucket.ts";
+import type {
+  Ambiguous,
+  Applied,
+  Bucket,
+  ConditionalWrite,
+  NotModified,
+  Rejected,
+  StoredObject,
+} from "../bucket.ts";
 import {
   BucketDiskError,
   BucketFullError,
@@ -28,6 +36,8 @@ export type Attempt =
 
 /** One conditional write, as its store does it. */
 export interface WritePlan {
+  /** Where it goes, to read the key back. */
+  bucket: Pick<Bucket, "get">;
   key: string;
   body: Uint8Array;
   /** The ETag that must be there; undefined for "no object". */
@@ -35,8 +45,6 @@ export interface WritePlan {
   settleTimeoutMs: number;
   /** Sends the write once. Never throws. */
   attempt(signal: AbortSignal | undefined): Promise<Attempt>;
-  /** Reads the key, unless it still has the expected ETag; at most as many bytes as the body has. */
-  read(signal: AbortSignal): Promise<StoredObject | NotModified | undefined>;
 }
 
 /** Makes the write: one request, again only where the store said that the former one was not made. */
@@ -83,24 +91,25 @@ async function decide(
   plan: WritePlan,
   signal: AbortSignal,
 ): Promise<Applied | Rejected | { kind: "undecided"; cause: Error }> {
+  const { bucket, key, body, expectedEtag } = plan;
   let found: StoredObject | NotModified | undefined;
   try {
-    found = await plan.read(signal);
+    found = await bucket.get(key, { signal, maxBytes: body.length, ifNoneMatch: expectedEtag });
   } catch (error) {
     if (error instanceof ObjectTooLargeError) return { kind: "rejected" };
     return { kind: "undecided", cause: error as Error };
   }
   if (found !== undefined && !("notModified" in found)) {
-    const ours = Buffer.compare(found.body, plan.body) === 0;
+    const ours = Buffer.compare(found.body, body) === 0;
     return ours ? { kind: "applied", etag: found.etag } : { kind: "rejected" };
   }
-  const open = plan.expectedEtag === undefined ? found === undefined : found !== undefined;
+  const open = expectedEtag === undefined ? found === undefined : found !== undefined;
   if (!open) return { kind: "rejected" };
   const again = await plan.attempt(signal);
   if (again.kind === "applied") return again;
   if (again.kind === "rejected") {
     // Our own first request, or somebody else's, came in between: read once more.
-    return { kind: "undecided", cause: new BucketUnreachableError(plan.key, "the key changed meanwhile") };
+    return { kind: "undecided", cause: new BucketUnreachableError(key, "the key changed meanwhile") };
   }
   return { kind: "undecided", cause: again.cause };
 }

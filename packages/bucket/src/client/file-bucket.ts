@@ -9,6 +9,7 @@ import type {
   ListOptions,
   NotModified,
   PutOptions,
+  ReadAnswer,
   StoredObject,
 } from "../bucket.ts";
 import { fromBytes, keyBytes, toBytes } from "../core/object-key.ts";
@@ -32,15 +33,15 @@ export class FileBucket implements Bucket {
     this.#options = options;
   }
 
-  get(key: string, options?: GetOptions): Promise<StoredObject | undefined>;
-  get(
+  get<Options extends GetOptions = CallOptions>(
     key: string,
-    options: GetOptions & { ifNoneMatch: string },
-  ): Promise<StoredObject | NotModified | undefined>;
-  async get(
-    key: string,
-    options: GetOptions & { ifNoneMatch?: string } = {},
-  ): Promise<StoredObject | NotModified | undefined> {
+    options?: Options,
+  ): Promise<ReadAnswer<Options>> {
+    // Without ifNoneMatch nothing makes it NotModified.
+    return this.#read(key, options ?? {}) as Promise<ReadAnswer<Options>>;
+  }
+
+  async #read(key: string, options: GetOptions): Promise<StoredObject | NotModified | undefined> {
     const { signal, range, ifNoneMatch, maxBytes = this.#options.maxBytes } = options;
     signal?.throwIfAborted();
     const object = await (await this.#open()).open(key);
@@ -138,25 +139,24 @@ export class FileBucket implements Bucket {
     return this.close();
   }
 
-  async #write(
+  #write(
     key: string,
     body: Uint8Array,
-    etag: string | undefined,
+    expectedEtag: string | undefined,
     options: PutOptions,
   ): Promise<ConditionalWrite> {
     const condition: Condition =
-      etag === undefined ? { kind: "absent" } : { kind: "etag", etags: [etag.replace(/^"(.*)"$/, "$1")] };
-    return await writeConditionally(
+      expectedEtag === undefined
+        ? { kind: "absent" }
+        : { kind: "etag", etags: [expectedEtag.replace(/^"(.*)"$/, "$1")] };
+    return writeConditionally(
       {
+        bucket: this,
         key,
         body,
-        expectedEtag: etag,
+        expectedEtag,
         settleTimeoutMs: this.#options.settleTimeoutMs,
         attempt: (signal) => this.#send(key, body, condition, options, signal),
-        read: (signal) => {
-          const limit = { signal, maxBytes: body.length };
-          return etag === undefined ? this.get(key, limit) : this.get(key, { ...limit, ifNoneMatch: etag });
-        },
       },
       options.signal,
     );

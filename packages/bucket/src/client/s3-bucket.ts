@@ -9,6 +9,7 @@ import type {
   ListOptions,
   NotModified,
   PutOptions,
+  ReadAnswer,
   StoredObject,
 } from "../bucket.ts";
 import { keyBytes } from "../core/object-key.ts";
@@ -39,15 +40,15 @@ export class S3Bucket implements Bucket {
     this.#options = options;
   }
 
-  get(key: string, options?: GetOptions): Promise<StoredObject | undefined>;
-  get(
+  get<Options extends GetOptions = CallOptions>(
     key: string,
-    options: GetOptions & { ifNoneMatch: string },
-  ): Promise<StoredObject | NotModified | undefined>;
-  async get(
-    key: string,
-    options: GetOptions & { ifNoneMatch?: string } = {},
-  ): Promise<StoredObject | NotModified | undefined> {
+    options?: Options,
+  ): Promise<ReadAnswer<Options>> {
+    // Without ifNoneMatch nothing makes it NotModified.
+    return this.#read(key, options ?? {}) as Promise<ReadAnswer<Options>>;
+  }
+
+  async #read(key: string, options: GetOptions): Promise<StoredObject | NotModified | undefined> {
     const { range, ifNoneMatch, maxBytes = this.#options.maxBytes } = options;
     const Key = this.#fullKey(key);
     if (range?.end !== undefined && range.end <= range.start) {
@@ -182,24 +183,21 @@ export class S3Bucket implements Bucket {
     return this.close();
   }
 
-  async #write(
+  #write(
     key: string,
     body: Uint8Array,
-    etag: string | undefined,
+    expectedEtag: string | undefined,
     options: PutOptions,
   ): Promise<ConditionalWrite> {
-    const condition = etag === undefined ? { IfNoneMatch: "*" } : { IfMatch: etag };
-    return await writeConditionally(
+    const condition = expectedEtag === undefined ? { IfNoneMatch: "*" } : { IfMatch: expectedEtag };
+    return writeConditionally(
       {
+        bucket: this,
         key,
         body,
-        expectedEtag: etag,
+        expectedEtag,
         settleTimeoutMs: this.#options.settleTimeoutMs,
         attempt: (signal) => this.#send(key, body, condition, options, signal),
-        read: (signal) => {
-          const limit = { signal, maxBytes: body.length };
-          return etag === undefined ? this.get(key, limit) : this.get(key, { ...limit, ifNoneMatch: etag });
-        },
       },
       options.signal,
     );
