@@ -14,6 +14,7 @@ export type {
   Rejected,
   StoredObject,
 } from "./bucket.ts";
+export { s3Credentials } from "./client/s3-credentials.ts";
 export {
   BucketAccessDeniedError,
   BucketAnswerError,

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { openBucket } from "@cellkit/bucket";
+import { openBucket, s3Credentials } from "@cellkit/bucket";
 import {
   createHttpServer,
   type DaemonContext,
@@ -110,6 +110,7 @@ export async function startNode(
     bucketUrl: config.bucket,
     region,
     ...(endpoint === undefined ? {} : { endpoint }),
+    credentials: s3Credentials(config.bucket, { region }),
     directory: config.watch ?? join(tmpdir(), `celld-${process.pid}`),
     advertise: addressText(advertise),
     node: config.node,

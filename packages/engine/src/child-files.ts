@@ -1,20 +1,22 @@
 // What one workerd is given: its config and credentials as files in the data directory, and its environment.
 import { join } from "node:path";
 import { renderWorkerdConfig } from "./core/workerd-config.ts";
-import type { ConfigFile } from "./data-directory.ts";
+import { credentialsFile } from "./credentials-file.ts";
 import type { ResolvedOptions } from "./engine-options.ts";
 import type { LaunchInput } from "./launch.ts";
 
 const configName = "config.capnp";
 const passedVariable =
   /^(PATH|HOME|TMPDIR|TZ|LANG|LC_.*|SSL_CERT_.*|AWS_.*|GOOGLE_.*|GCE_.*|KUBERNETES_SERVICE_HOST|STORAGE_EMULATOR_HOST)$/;
+/** Credentials in the environment, which may be others than those in the file. */
+const credentialVariable = /^AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|CREDENTIALS_FILE)$/;
 
-/** Writes what workerd reads, and answers the path of the config. @throws DataDirectoryError */
+/** Writes what workerd reads, and answers the path of the config. @throws DataDirectoryError, what credentials throw */
 export async function writeConfig(
   { options, directory, plan, runtime, clusterKey, vars, secrets }: LaunchInput,
   sockets: { publicSocket: string; controlSocket: string },
 ): Promise<string> {
-  const credentials = credentialsFile(options);
+  const credentials = await credentialsFile(options);
   const { config, files } = renderWorkerdConfig(
     plan,
     {
@@ -40,15 +42,6 @@ export async function writeConfig(
   return join(directory.config, configName);
 }
 
-/** A file that workerd reads again whenever it is replaced. */
-function credentialsFile({ credentials }: ResolvedOptions): ConfigFile | undefined {
-  if (credentials === undefined) return undefined;
-  const { accessKeyId, secretAccessKey, sessionToken } = credentials;
-  const lines = [`AWS_ACCESS_KEY_ID=${accessKeyId}`, `AWS_SECRET_ACCESS_KEY=${secretAccessKey}`];
-  if (sessionToken !== undefined) lines.push(`AWS_SESSION_TOKEN=${sessionToken}`);
-  return { name: "credentials", content: `${lines.join("\n")}\n` };
-}
-
 function bucketOptions(
   { bucketUrl, region, endpoint }: ResolvedOptions,
   credentials: string | undefined,
@@ -62,11 +55,11 @@ function bucketOptions(
   ];
 }
 
-/** Only what workerd itself reads; nothing of celld's own configuration. */
-export function childEnvironment({ endpoint }: ResolvedOptions): NodeJS.ProcessEnv {
-  const environment = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => passedVariable.test(name)),
-  );
+/** Only what workerd itself reads, and what its config does not say; nothing of celld's own configuration. */
+export function childEnvironment({ credentials, endpoint }: ResolvedOptions): NodeJS.ProcessEnv {
+  const passed = (name: string) =>
+    passedVariable.test(name) && (credentials === undefined || !credentialVariable.test(name));
+  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => passed(name)));
   // workerd refuses an endpoint without TLS otherwise; whoever configured http:// has decided that.
   if (endpoint?.startsWith("http://") === true) environment["AWS_ALLOW_HTTP"] = "true";
   return environment;

@@ -47,6 +47,8 @@ export interface DataDirectory {
   check(): Promise<void>;
   /** Replaces everything in `config` by these files (0600). */
   writeConfig(files: readonly ConfigFile[]): Promise<void>;
+  /** Replaces one file in `config` in one step, if it is there and differs; answers whether it was replaced. */
+  replaceConfig(file: ConfigFile): Promise<boolean>;
   /** Removes everything in `config`: it holds keys and secrets. */
   deleteConfig(): Promise<void>;
   readRecord(): Promise<ChildRecord | undefined>;
@@ -84,6 +86,14 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
         await mkdir(config, { mode: 0o700 });
         for (const { name, content } of files) await writeFile(join(config, name), content, { mode: 0o600 });
       }),
+    replaceConfig: ({ name, content }) =>
+      attempt(path, async () => {
+        const file = join(config, name);
+        const found = await readFile(file).catch(() => undefined);
+        if (found === undefined || found.equals(Buffer.from(content))) return false;
+        await replaceFile(file, content);
+        return true;
+      }),
     deleteConfig: () => attempt(path, () => rm(config, { recursive: true, force: true })),
     readRecord: async () => {
       const text = await readFile(recordFile, "utf8").catch(() => undefined);
@@ -91,14 +101,15 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
       // A record that cannot be read proves nothing about anybody; the lease then lapses by itself.
       return recordSchema.safeParse(parseJson(text)).data;
     },
-    writeRecord: (record) =>
-      attempt(path, async () => {
-        const draft = `${recordFile}.new`;
-        await writeFile(draft, `${JSON.stringify(record)}\n`, { mode: 0o600 });
-        await rename(draft, recordFile);
-      }),
+    writeRecord: (record) => attempt(path, () => replaceFile(recordFile, `${JSON.stringify(record)}\n`)),
     deleteRecord: () => attempt(path, () => rm(recordFile, { force: true })),
   };
+}
+
+async function replaceFile(file: string, content: string | Uint8Array): Promise<void> {
+  const draft = `${file}.new`;
+  await writeFile(draft, content, { mode: 0o600 });
+  await rename(draft, file);
 }
 
 /** Does something with the files of a data directory; what fails there (a full disk, for example) is the directory's fault. */

@@ -12,11 +12,11 @@ export interface EngineLog {
   error(fields: object, message: string): void;
 }
 
-/** Static S3 credentials, for workerd. */
+/** S3 credentials, for workerd. */
 export interface EngineCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  readonly sessionToken?: string;
+  readonly sessionToken?: string | undefined;
 }
 
 /** What the engine tells its owner about, beside the promises it returns. */
@@ -41,8 +41,13 @@ export interface WorkerdEngineOptions {
   readonly endpoint?: string;
   /** Region for workerd; default `us-east-1`. */
   readonly region?: string;
-  /** Credentials for workerd; default the `AWS_*` variables of this process's environment. */
-  readonly credentials?: EngineCredentials;
+  /**
+   * Credentials for workerd, or where they come from: that is asked at each start of workerd and then every
+   * `credentialsPollMs`, so that temporary ones are renewed. Default: the `AWS_*` variables of this process's environment.
+   */
+  readonly credentials?: EngineCredentials | (() => Promise<EngineCredentials>);
+  /** How often credentials are asked for again; default 30000. */
+  readonly credentialsPollMs?: number;
   /** Data directory of this node, used by no other node. */
   readonly directory: string;
   /** `host:port` of celld's internal listener, which carries `CONNECT cluster:1` on to `clusterPort`. */
@@ -106,6 +111,7 @@ export function resolveOptions(options: WorkerdEngineOptions): ResolvedOptions {
     startTimeoutMs: 30_000,
     watchdogMs: 10_000,
     deploymentPollMs: 1000,
+    credentialsPollMs: 30_000,
     unsafeTimeDivisor: 1,
     cfBlobHeader: `cellkit-cf-${randomBytes(16).toString("hex")}`,
     ...options,
@@ -114,7 +120,9 @@ export function resolveOptions(options: WorkerdEngineOptions): ResolvedOptions {
   for (const name of ["stopTimeoutMs", "startTimeoutMs", "watchdogMs"] as const) {
     checkWhole(name, resolved[name], 1000, 3_600_000);
   }
-  checkWhole("deploymentPollMs", resolved.deploymentPollMs, 10, 3_600_000);
+  for (const name of ["deploymentPollMs", "credentialsPollMs"] as const) {
+    checkWhole(name, resolved[name], 10, 3_600_000);
+  }
   checkWhole("unsafeTimeDivisor", resolved.unsafeTimeDivisor, 1, 1000);
   return resolved;
 }

@@ -9,6 +9,7 @@ import { closeCellSockets } from "./control-client.ts";
 import { backOffMs } from "./core/back-off.ts";
 import { classifyDeath } from "./core/child-death.ts";
 import { planWorker } from "./core/worker-plan.ts";
+import { renewCredentials } from "./credentials-file.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { type ResolvedOptions, resolveOptions, type WorkerdEngineOptions } from "./engine-options.ts";
 import { type DataDirectoryError, EngineStateError } from "./errors.ts";
@@ -87,6 +88,7 @@ class WorkerdEngine implements NodeEngine {
       const parts = await prepareLaunch(this.#options, signal);
       this.#directory = parts.directory;
       this.#run(watchDirectory(parts.directory, this.#ending.signal).then((error) => this.#lose(error)));
+      this.#run(renewCredentials(this.#options, parts.directory, this.#ending.signal));
       const deployment = await readDeployment(this.#options.bucket, undefined, { signal });
       if (deployment === undefined) {
         this.#state = "ready";
