@@ -1,7 +1,8 @@
 /** One HTTP request to a peer and its whole answer: a connection of its own, bounded in time and bytes, no redirects. */
 import { Client } from "undici";
 import { connectTcp, formatAddress, type PeerAddress } from "./connection.ts";
-import { PeerNoAnswerError, PeerUnreachableError } from "./errors.ts";
+import { PeerNoAnswerError } from "./errors.ts";
+import { oneConnection } from "./one-connection.ts";
 
 /** What is sent. */
 export interface ExchangeRequest {
@@ -46,8 +47,7 @@ export async function exchange(
   const socket = await connectTcp(address, connectTimeoutMs, signal);
   const timeout = AbortSignal.timeout(totalTimeoutMs);
   const client = new Client(`http://${where}`, {
-    // Not at once: the client is not ready for its answer while it asks.
-    connect: (_options, callback) => queueMicrotask(() => callback(null, socket)),
+    connect: oneConnection(socket, where),
     maxHeaderSize: 16_384,
     maxResponseSize: maxAnswerBytes,
     headersTimeout: totalTimeoutMs,
@@ -71,7 +71,7 @@ export async function exchange(
     return { status: statusCode, header, text, atMs: sentMs + roundTripMs / 2, roundTripMs };
   } catch (cause) {
     signal?.throwIfAborted();
-    if (cause instanceof PeerUnreachableError) throw cause;
+    if (cause instanceof PeerNoAnswerError) throw cause;
     throw new PeerNoAnswerError(where, reasonOf(cause, timeout, bounds), { cause });
   } finally {
     socket.destroy();

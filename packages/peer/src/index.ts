@@ -1,5 +1,5 @@
 export type { CallHandlers } from "./call-server.ts";
-export type { CellAddress } from "./cell-address.ts";
+export { type CellAddress, currentScript, type ResolvedCell, resolveCell } from "./cell-address.ts";
 export type { PeerAddress } from "./connection.ts";
 export { type PeerVersion, peerHeader } from "./core/constants.ts";
 export { FleetKey, formatFleetKey, parseFleetKey } from "./core/fleet-key.ts";
@@ -135,5 +135,11 @@ export {
 } from "./peer-probe.ts";
 export { type AnswerProbeOptions, answerProbe, type ProbeIdentity, type ProbeReply } from "./probe-answer.ts";
 export { createProbeKey, type ProbeKey } from "./probe-key.ts";
+export {
+  callProtocol2,
+  type ProtocolTwoAnswer,
+  type ProtocolTwoNode,
+  type ProtocolTwoOptions,
+} from "./protocol-two.ts";
 export type { RpcHandler } from "./rpc.ts";
 export { type Peer, TunnelPool, type TunnelPoolOptions } from "./tunnel-pool.ts";

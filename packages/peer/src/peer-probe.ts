@@ -10,6 +10,7 @@ import type { FleetKey } from "./core/fleet-key.ts";
 import { probeChallengeHeader, verifyProbe } from "./core/probe.ts";
 import { signRequest } from "./core/sign.ts";
 import { type ExchangeAnswer, exchange } from "./exchange.ts";
+import { nonce } from "./random-ids.ts";
 
 /** Path of the probe, by the generation of the protocol. */
 export const probePath = { 2: "/__celld/probe", 5: "/peer/probe" } as const satisfies Record<
@@ -82,7 +83,7 @@ export async function sendProbe(target: ProbeTarget, options: ProbeOptions): Pro
     source: self,
     destination: target.node,
     timeMs: Math.round(Date.now() + shiftMs),
-    nonce: randomBytes(16).toString("hex"),
+    nonce: nonce(),
   });
   const answer = await exchange(
     target.address,
