@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { Fleet } from "@cellkit/client";
 import { type LocalFleet, startLocalFleet } from "cellkit";
 import { LiveTable } from "./live-table.ts";
+import { busyMachine, type MachineLoad, measureLoad } from "./machine-load.ts";
 import { writeReport } from "./report.ts";
 import { runScript } from "./script.ts";
 import { breaches, type Summary, Tally } from "./tally.ts";
@@ -90,6 +91,7 @@ async function play(local: LocalFleet, table: LiveTable, signal: AbortSignal): P
       tally.sockets.reconnects += 1;
     });
     const startMs = performance.now();
+    const loadSinceStart = measureLoad();
     table.follow(local, traffic, tally);
     await runScript(local, traffic, tally, {
       settleMs: 1_500,
@@ -98,7 +100,7 @@ async function play(local: LocalFleet, table: LiveTable, signal: AbortSignal): P
     });
     const leftMs = options.seconds * 1000 - (performance.now() - startMs);
     if (leftMs > 0) await pause(leftMs, undefined, { signal });
-    return await finish({ local, traffic, tally, startMs, table });
+    return await finish({ local, traffic, tally, startMs, loadSinceStart, table });
   } finally {
     await traffic.stop();
     await fleet.destroy();
@@ -111,17 +113,20 @@ async function finish(run: {
   traffic: Traffic;
   tally: Tally;
   startMs: number;
+  loadSinceStart: () => MachineLoad;
   table: LiveTable;
 }): Promise<Summary> {
   const { tally, startMs, table } = run;
   await run.traffic.stop();
   const endMs = performance.now();
+  const load = run.loadSinceStart();
   table.step("traffic ended; every room is asked what it holds");
   await run.traffic.collectEffects();
   table.stop();
   const report = resolve(options.report);
   const summary = tally.summary({ nodes: run.local.nodes.length, startMs, endMs, report });
-  const broken = breaches(summary, tally.nodes.filter(({ what }) => what === "drain").length);
+  const drains = tally.nodes.filter(({ what }) => what === "drain").length;
+  const broken = breaches(summary, drains);
   await writeReport(report, { summary, tally, broken, startMs, endMs });
   if (options.json) process.stdout.write(`${JSON.stringify(summary)}\n`);
   else {
@@ -132,6 +137,8 @@ async function finish(run: {
       `\n${lines.join("\n")}\n\n${broken.length === 0 ? "every promise held" : broken.map((line) => `BROKEN: ${line}`).join("\n")}\n`,
     );
   }
+  const busy = busyMachine(summary, drains, load);
+  if (busy !== undefined) out.write(`${busy}\n`);
   return summary;
 }
 
