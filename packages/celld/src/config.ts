@@ -2,35 +2,8 @@
 
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import { logOptions } from "@cellkit/daemon";
+import { type Address, addressOption, logOptions, storeOptions } from "@cellkit/daemon";
 import { z } from "zod";
-
-/** A host and a port, as a flag gives them. */
-export interface Address {
-  host: string;
-  port: number;
-}
-
-const addressPattern = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):(\d{1,5})$/;
-
-/** `HOST:PORT` or `[IPv6]:PORT`. */
-function address(check: (value: Address) => string | undefined = () => undefined) {
-  return z.string().transform((text, context): Address => {
-    const match = addressPattern.exec(text);
-    const port = Number(match?.[3]);
-    if (match === null || port > 65_535) {
-      context.addIssue({
-        code: "custom",
-        message: "must be HOST:PORT, an IPv6 address in brackets",
-      });
-      return z.NEVER;
-    }
-    const value = { host: match[1] ?? match[2] ?? "", port };
-    const problem = check(value);
-    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
-    return value;
-  });
-}
 
 /** `s3://BUCKET/PREFIX`; a bare name is an S3 bucket's, as the operator's pods give it. */
 function bucketUrl() {
@@ -58,35 +31,15 @@ const celldSchema = z.strictObject({
     section: sections.storage,
     emptyIsUnset: true,
   }),
-  endpoint: z
-    .url({ protocol: /^https?$/, message: "must be an http:// or https:// URL" })
-    .optional()
-    .meta({
-      description:
-        "The S3 endpoint, for stores other than AWS. With it the bucket's name goes into the path.",
-      env: "S3_ENDPOINT",
-      placeholder: "URL",
-      section: sections.storage,
-      emptyIsUnset: true,
-    }),
-  region: z
-    .string()
-    .regex(/^[a-z0-9-]{1,64}$/, "must be a region name, for example eu-central-1")
-    .default("us-east-1")
-    .meta({
-      description: "The bucket's region.",
-      env: ["AWS_REGION", "AWS_DEFAULT_REGION"],
-      section: sections.storage,
-      emptyIsUnset: true,
-    }),
-  listen: address().prefault("127.0.0.1:8080").meta({
+  ...storeOptions(sections.storage),
+  listen: addressOption().prefault("127.0.0.1:8080").meta({
     description: "Where Workers are served. An address that is not loopback needs --internal-listen as well.",
     env: "CELLD_ADDR",
     placeholder: "HOST:PORT",
     section: sections.listeners,
     emptyIsUnset: true,
   }),
-  internalListen: address().prefault("127.0.0.1:0").meta({
+  internalListen: addressOption().prefault("127.0.0.1:0").meta({
     description:
       "Where peers and the operator are served. Nothing outside the fleet may reach it. Port 0 takes a free one.",
     env: "CELLD_INTERNAL_ADDR",
@@ -94,7 +47,7 @@ const celldSchema = z.strictObject({
     section: sections.listeners,
     emptyIsUnset: true,
   }),
-  advertise: address(advertiseProblem).optional().meta({
+  advertise: addressOption(advertiseProblem).optional().meta({
     description: "The address at which peers reach --internal-listen. Needed when that is 0.0.0.0 or [::].",
     env: "CELLD_ADVERTISE",
     placeholder: "HOST:PORT",

@@ -1,4 +1,4 @@
-export { type Address, type CelldConfig, celldOptions } from "./config.ts";
+export { type CelldConfig, celldOptions } from "./config.ts";
 export { CelldError, DrainTimeoutError, FencedError } from "./errors.ts";
 export { celldCommand, NodeProcess, type NodeProcessOptions } from "./node-process.ts";
 export { type NodeStateAnswer, nodeState } from "./state.ts";

@@ -1,4 +1,5 @@
 // The options by which a command is told of a bucket; the same names and variables as a node's.
+import { storeOptions } from "@cellkit/daemon";
 import { z } from "zod";
 
 const section = "Bucket";
@@ -25,25 +26,5 @@ export const bucketOptions = {
     section,
     emptyIsUnset: true,
   }),
-  endpoint: z
-    .url({ protocol: /^https?$/, message: "must be an http:// or https:// URL" })
-    .optional()
-    .meta({
-      description:
-        "The S3 endpoint, for stores other than AWS. With it the bucket's name goes into the path.",
-      env: "S3_ENDPOINT",
-      placeholder: "URL",
-      section,
-      emptyIsUnset: true,
-    }),
-  region: z
-    .string()
-    .regex(/^[a-z0-9-]{1,64}$/, "must be a region name, for example eu-central-1")
-    .default("us-east-1")
-    .meta({
-      description: "The bucket's region.",
-      env: ["AWS_REGION", "AWS_DEFAULT_REGION"],
-      section,
-      emptyIsUnset: true,
-    }),
+  ...storeOptions(section),
 };

@@ -1,3 +1,4 @@
+export { type Address, addressOption } from "./core/address.ts";
 export {
   type Command,
   type CommandDefinition,
@@ -18,6 +19,7 @@ export {
   optionsOf,
 } from "./core/option.ts";
 export { type OtherVariable, type Parsed, type ParseOptions, parseConfig } from "./core/parse-config.ts";
+export { storeOptions } from "./core/store-options.ts";
 export { DaemonProcess, type DaemonProcessOptions, type ProcessExit } from "./daemon-process.ts";
 export {
   BodyTooLargeError,

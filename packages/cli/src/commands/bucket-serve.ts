@@ -1,17 +1,9 @@
 // `cellkit bucket serve DIR`: an S3 server over a directory, for laptops, tests and single machines.
 import { once } from "node:events";
 import { resolve } from "node:path";
-import { type CommandContext, defineCommand } from "@cellkit/daemon";
+import { addressOption, type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { shellWord } from "../shell-word.ts";
-
-const address = z.string().transform((text, context): { host: string; port: number } => {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):(\d{1,5})$/.exec(text);
-  const port = Number(match?.[3]);
-  if (match !== null && port <= 65_535) return { host: match[1] ?? match[2] ?? "", port };
-  context.addIssue({ code: "custom", message: "must be HOST:PORT, an IPv6 address in brackets" });
-  return z.NEVER;
-});
 
 /** The command's options. */
 export const bucketServeOptions = z
@@ -21,7 +13,7 @@ export const bucketServeOptions = z
       placeholder: "DIR",
       positional: true,
     }),
-    listen: address.prefault("127.0.0.1:9000").meta({
+    listen: addressOption().prefault("127.0.0.1:9000").meta({
       description:
         "Where the server listens; port 0 takes a free one. It speaks plain HTTP: beyond loopback, put TLS in front of it.",
       env: "CELLKIT_BUCKET_LISTEN",

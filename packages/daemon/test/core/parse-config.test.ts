@@ -181,7 +181,12 @@ it.each([
     {},
     [/^--mode: invalid option: expected one of "refuse"\|"serve" <x>$/],
   ],
-  ["a number out of range", [...bucket, "--shutdown-drain-ms=0"], {}, [/^--shutdown-drain-ms: must be 1 to 600000 <0>$/]],
+  [
+    "a number out of range",
+    [...bucket, "--shutdown-drain-ms=0"],
+    {},
+    [/^--shutdown-drain-ms: must be 1 to 600000 <0>$/],
+  ],
   [
     "a required option that is missing",
     [],
