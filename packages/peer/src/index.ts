@@ -1,4 +1,5 @@
 export type { CallHandlers } from "./call-server.ts";
+export { type CarryListeners, carry } from "./carry.ts";
 export { type CellAddress, currentScript, type ResolvedCell, resolveCell } from "./cell-address.ts";
 export type { PeerAddress } from "./connection.ts";
 export { type PeerVersion, peerHeader } from "./core/constants.ts";
@@ -45,6 +46,7 @@ export {
   PeerVersionError,
   type RecordFault,
   RecordsMissingError,
+  RoadAliasError,
   RpcFailure,
   ScopeError,
   StaleOwnerError,
@@ -141,5 +143,7 @@ export {
   type ProtocolTwoNode,
   type ProtocolTwoOptions,
 } from "./protocol-two.ts";
+export { type ClaimRoadAliasOptions, claimRoadAlias, type RoadAlias } from "./road-alias.ts";
+export { type RoadFailure, RoadRelay, type RoadRelayOptions } from "./road-relay.ts";
 export type { RpcHandler } from "./rpc.ts";
 export { type Peer, TunnelPool, type TunnelPoolOptions } from "./tunnel-pool.ts";

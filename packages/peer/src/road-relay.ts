@@ -1,0 +1,194 @@
+/**
+ * The dialling end of the road between nodes. An engine's process dials a peer at its loopback alias; the relay that
+ * listens there finds the peer by its records and carries the bytes through a tunnel of kind `cluster`, in records.
+ *
+ * One port serves all aliases, also those of nodes that come later. Several relays of one machine share the port, and the
+ * kernel deals connections out among them; each carries for all. A relay that ends cuts what it carries, so nodes that share
+ * a machine should share one relay that outlives them.
+ */
+import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { carry, cut } from "./carry.ts";
+import type { FleetKey } from "./core/fleet-key.ts";
+import { aliasKey, parseAliasClaim, roadAliasOf } from "./core/road-alias.ts";
+import { dialTunnel } from "./dial-tunnel.ts";
+import { RoadAliasError } from "./errors.ts";
+import type { FleetStore } from "./fleet-store.ts";
+import { LeaseWatch } from "./lease-watch.ts";
+import {
+  isLive,
+  maxNodeRecordBytes,
+  type NodeRecord,
+  nodeRecordKey,
+  parseNodeRecord,
+  recordsExtension,
+} from "./node-record.ts";
+import { parsePeerAddress } from "./peer-address.ts";
+
+/** Options of {@link RoadRelay}. */
+export interface RoadRelayOptions {
+  store: FleetStore;
+  /** Asked for each tunnel: the first key signs. */
+  keys: () => readonly [FleetKey, ...FleetKey[]];
+  /** Identity of the dialling node, or of the machine's relay. */
+  self: string;
+  /**
+   * Until when the engine's process behind an alias has its lease, in milliseconds since the Unix epoch; undefined when it
+   * has none. Once the lease has lapsed, connections to it are cut: it may not own anything any more, and a frozen one
+   * would let its callers wait. Asked when the last answer is over. @default the life of the node's record
+   */
+  leaseExpiryMs?: (alias: string) => Promise<number | undefined>;
+  /** Connections carried at the same time, more are closed at once. @default 10_000 */
+  maxConnectionCount?: number;
+  /** Hears of a connection that could not be carried, or was cut. @default nobody */
+  onFailure?: (failure: RoadFailure) => void;
+  /** Milliseconds since the Unix epoch. @default Date.now */
+  clock?: () => number;
+}
+
+/** A connection of the road that ended badly. */
+export interface RoadFailure {
+  readonly alias: string;
+  readonly error: unknown;
+}
+
+/** Carries connections to loopback aliases to the nodes that have them. */
+export class RoadRelay implements AsyncDisposable {
+  readonly #options: RoadRelayOptions;
+  readonly #clock: () => number;
+  readonly #server: Server;
+  readonly #open = new Set<Socket>();
+  readonly #leases: LeaseWatch;
+  readonly #stopping = new AbortController();
+
+  constructor(options: RoadRelayOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? Date.now;
+    this.#leases = new LeaseWatch({
+      expiryMs: options.leaseExpiryMs ?? ((alias) => this.#recordExpiryMs(alias)),
+      clock: this.#clock,
+    });
+    this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) =>
+      this.#accept(socket),
+    );
+  }
+
+  /** Connections that are being carried. */
+  get connectionCount(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Listens for every alias on one port; 0 takes a free one. Answers the port.
+   * @throws RoadAliasError (CELLKIT_PEER_ROAD_ALIAS) when somebody who does not share it has the port
+   */
+  async listen(port: number): Promise<number> {
+    this.#server.listen({ host: "0.0.0.0", port, reusePort: process.platform === "linux", backlog: 4096 });
+    try {
+      await once(this.#server, "listening");
+    } catch (cause) {
+      const reason = (cause as NodeJS.ErrnoException).code ?? "unknown error";
+      throw new RoadAliasError(
+        `the relay of the road cannot listen on port ${port} (${reason}): free it, or give the whole fleet another one`,
+        { cause },
+      );
+    }
+    this.#server.on("error", (error) => this.#options.onFailure?.({ alias: "", error }));
+    const bound = this.#server.address();
+    return typeof bound === "object" && bound !== null ? bound.port : port;
+  }
+
+  /** Takes no new connections; those that are open go on. */
+  refuse(): void {
+    this.#server.close();
+  }
+
+  /** Takes no new connections and cuts the open ones. Idempotent. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    this.#server.close();
+    this.#leases.close();
+    for (const socket of this.#open) cut(socket);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #accept(socket: Socket): void {
+    socket.on("error", () => undefined);
+    const alias = roadAliasOf(socket.localAddress);
+    const { maxConnectionCount = 10_000 } = this.#options;
+    if (alias === undefined || this.#open.size >= maxConnectionCount) {
+      cut(socket);
+      return;
+    }
+    this.#open.add(socket);
+    socket.once("close", () => this.#open.delete(socket));
+    this.#carry(socket, alias).catch((error: unknown) => {
+      cut(socket);
+      if (!this.#stopping.signal.aborted) this.#options.onFailure?.({ alias, error });
+    });
+  }
+
+  async #carry(socket: Socket, alias: string): Promise<void> {
+    const tunnel = await this.#dial(alias, this.#stopping.signal);
+    if (socket.destroyed) {
+      tunnel.destroy();
+      return;
+    }
+    const forget = this.#leases.watch(alias, () => {
+      cut(socket);
+      const error = new RoadAliasError(
+        `the lease of the process behind ${alias} has lapsed: its connections are cut`,
+      );
+      this.#options.onFailure?.({ alias, error });
+    });
+    carry(socket, tunnel, {
+      closed: forget,
+      failed: (error) => this.#options.onFailure?.({ alias, error }),
+    });
+  }
+
+  async #dial(alias: string, signal: AbortSignal): Promise<Duplex> {
+    const record = await this.#nodeOf(alias, signal);
+    const [key] = this.#options.keys();
+    return dialTunnel({
+      address: parsePeerAddress(record.addr),
+      kind: "cluster",
+      key,
+      self: this.#options.self,
+      destination: record.node,
+      records: "required",
+      peerHasRecords: record.extensions.includes(recordsExtension),
+      signal,
+      clock: this.#clock,
+    });
+  }
+
+  /** The live node that has the alias by its own record too: a claim alone could be an old one. */
+  async #nodeOf(alias: string, signal: AbortSignal): Promise<NodeRecord> {
+    const { store } = this.#options;
+    const stored = await store.get(aliasKey(alias), { signal });
+    const claim = stored && parseAliasClaim(stored.body);
+    if (claim === undefined || claim.node === "") throw new RoadAliasError(`no node has the alias ${alias}`);
+    const key = nodeRecordKey(claim.node);
+    const there = await store.get(key, { maxBytes: maxNodeRecordBytes, signal });
+    const record = there && parseNodeRecord(key, there.body);
+    if (record?.roadAlias !== alias || record.addr === "" || !isLive(record, this.#clock()))
+      throw new RoadAliasError(
+        `the node ${claim.node}, which claimed the alias ${alias}, is not live under it`,
+      );
+    return record;
+  }
+
+  async #recordExpiryMs(alias: string): Promise<number | undefined> {
+    try {
+      return (await this.#nodeOf(alias, this.#stopping.signal)).expiresMs;
+    } catch (error) {
+      if (error instanceof RoadAliasError) return undefined;
+      throw error;
+    }
+  }
+}

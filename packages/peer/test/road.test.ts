@@ -1,0 +1,217 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { afterEach, expect, test } from "vitest";
+import { FleetKey } from "../src/core/fleet-key.ts";
+import { aliasesFor, aliasKey, roadAliasOf } from "../src/core/road-alias.ts";
+import { formatNodeRecord, nodeRecordKey } from "../src/node-record.ts";
+import { claimRoadAlias } from "../src/road-alias.ts";
+import { type RoadFailure, RoadRelay, type RoadRelayOptions } from "../src/road-relay.ts";
+import { MemoryStore } from "./support/memory-store.ts";
+import { startNode } from "./support/node.ts";
+import { nodeRecord } from "./support/node-record.ts";
+import { quiet, testKey } from "./support/records.ts";
+import { until } from "./support/until.ts";
+
+const relays: RoadRelay[] = [];
+afterEach(async () => {
+  for (const relay of relays.splice(0)) await relay.close();
+});
+
+const echo = (tunnel: Duplex) => void quiet(tunnel).pipe(tunnel);
+
+const closed = (socket: Socket) =>
+  new Promise<void>((resolve) => void socket.resume().once("close", () => resolve()));
+
+/** A node "owner" with an alias and a record, and a relay that carries to it. */
+async function road(options: Partial<RoadRelayOptions> = {}, onCluster: (tunnel: Duplex) => void = echo) {
+  const store = new MemoryStore();
+  const node = await startNode({ onCluster });
+  const alias = await claimRoadAlias(store, "owner");
+  const write = (given: Parameters<typeof nodeRecord>[0]) =>
+    store.put(nodeRecordKey(given.node), formatNodeRecord(nodeRecord(given)));
+  const addr = `${node.address.host}:${node.address.port}`;
+  write({ node: "owner", addr, roadAlias: alias.address, expiresMs: Date.now() + 60_000 });
+  const failures: RoadFailure[] = [];
+  const relay = new RoadRelay({
+    store,
+    keys: () => [testKey],
+    self: "caller",
+    onFailure: (failure) => failures.push(failure),
+    ...options,
+  });
+  relays.push(relay);
+  const port = await relay.listen(0);
+  const dial = (host = alias.address): Socket => {
+    const socket = connect({ host, port });
+    socket.on("error", () => undefined);
+    return socket;
+  };
+  return { store, node, alias, write, addr, relay, port, dial, failures };
+}
+
+test("what is sent to a node's alias comes out at that node, and its answer comes back", async () => {
+  const { dial, relay, node } = await road();
+  const socket = dial();
+  const sent = Buffer.alloc(3_000_000, "a road");
+  socket.end(sent);
+  expect((await buffer(socket)).equals(sent)).toBe(true);
+  await until(
+    "the connection gone at both ends",
+    () => relay.connectionCount === 0 && node.listener.counts().raw === 0,
+  );
+});
+
+test("the end of the node's own connection ends the dialling one", async () => {
+  const tunnels: Duplex[] = [];
+  const { dial } = await road({}, (tunnel) => void tunnels.push(quiet(tunnel)));
+  const socket = dial();
+  socket.write("x");
+  await until("the tunnel", () => tunnels.length === 1);
+  const isClosed = closed(socket);
+  tunnels[0]?.destroy();
+  await isClosed;
+});
+
+test("an alias that nobody has, or whose node is not live under it, is refused and told", async () => {
+  const { dial, write, addr, failures, alias } = await road();
+  await closed(dial("127.77.9.9"));
+  expect(failures.map(({ error }) => (error as Error).message)).toEqual(["no node has the alias 127.77.9.9"]);
+  for (const wrong of [
+    { roadAlias: "127.77.9.9", expiresMs: Date.now() + 60_000 },
+    { roadAlias: alias.address, expiresMs: Date.now() - 1 },
+  ]) {
+    write({ node: "owner", addr, ...wrong });
+    await closed(dial());
+  }
+  expect(failures).toHaveLength(3);
+});
+
+test("no address but an alias is carried, and no more connections than allowed", async () => {
+  const { dial, relay } = await road({ maxConnectionCount: 1 });
+  await closed(dial("127.0.0.1"));
+  const first = dial();
+  first.write("x");
+  await once(first, "data");
+  await closed(dial());
+  expect(relay.connectionCount).toBe(1);
+  first.destroy();
+});
+
+test("a node with another fleet key is not reached, nor does it reach anybody", async () => {
+  const { dial, failures, node } = await road({ keys: () => [new FleetKey(Buffer.alloc(32, 9))] });
+  await closed(dial());
+  expect(failures[0]?.error).toMatchObject({ code: "CELLKIT_PEER_TUNNEL_REFUSED", status: 401 });
+  expect(node.listener.counts().raw).toBe(0);
+});
+
+test("connections to a process whose lease has lapsed are cut, and one whose lease was renewed goes on", async () => {
+  let expiryMs: number | undefined = Date.now() + 300;
+  const asked: number[] = [];
+  const { dial, failures } = await road({
+    leaseExpiryMs: async () => {
+      asked.push(Date.now());
+      return expiryMs;
+    },
+  });
+  const socket = dial();
+  socket.write("x");
+  await once(socket, "data");
+  expiryMs = Date.now() + 600;
+  await until("a second question", () => asked.length === 2);
+  expect(socket.destroyed).toBe(false);
+  expiryMs = undefined;
+  await closed(socket);
+  expect(failures[0]?.error).toMatchObject({ code: "CELLKIT_PEER_ROAD_ALIAS" });
+});
+
+test("a lease that cannot be asked for is no lapsed one", async () => {
+  let askedCount = 0;
+  const { dial } = await road({
+    leaseExpiryMs: async () => {
+      askedCount += 1;
+      throw new Error("the store is away");
+    },
+  });
+  const socket = dial();
+  socket.write("x");
+  await once(socket, "data");
+  await until("several questions", () => askedCount > 2);
+  expect(socket.destroyed).toBe(false);
+  socket.destroy();
+});
+
+test("a port that somebody else does not share is refused by name", async () => {
+  const { port } = await road();
+  const other = new RoadRelay({ store: new MemoryStore(), keys: () => [testKey], self: "x" });
+  relays.push(other);
+  expect(await other.listen(port)).toBe(port);
+  const taken = await startNode();
+  const third = new RoadRelay({ store: new MemoryStore(), keys: () => [testKey], self: "x" });
+  relays.push(third);
+  await expect(third.listen(taken.address.port)).rejects.toMatchObject({ code: "CELLKIT_PEER_ROAD_ALIAS" });
+});
+
+test("nodes that claim at the same time get an alias each, and one of a former life gets its own again", async () => {
+  const store = new MemoryStore();
+  const names = Array.from({ length: 40 }, (_, n) => `node-${n}`);
+  const aliases = await Promise.all(names.map((node) => claimRoadAlias(store, node)));
+  expect(new Set(aliases.map(({ address }) => address)).size).toBe(40);
+  const again = await claimRoadAlias(store, "node-7");
+  expect(again.address).toBe(aliases[7]?.address);
+});
+
+test("a claim falls to another node only when it was given back or its node is dead", async () => {
+  const store = new MemoryStore();
+  const [address = ""] = aliasesFor("newcomer");
+  const claim = (node: string, claimedMs: number) =>
+    store.put(
+      aliasKey(address),
+      JSON.stringify({ node, claimed_ms: claimedMs, salt: String(Math.random()) }),
+    );
+  const nowMs = 10_000_000;
+  const got = async () => {
+    const alias = await claimRoadAlias(store, "newcomer", { clock: () => nowMs });
+    await alias.free();
+    return alias.address === address;
+  };
+  claim("other", nowMs - 1_000);
+  expect(await got(), "it may be starting").toBe(false);
+  claim("other", nowMs - 100_000);
+  expect(await got(), "it never wrote a record").toBe(true);
+  claim("other", nowMs - 100_000);
+  store.put(nodeRecordKey("other"), formatNodeRecord(nodeRecord({ node: "other", expiresMs: nowMs + 1 })));
+  expect(await got(), "it lives").toBe(false);
+  store.put(
+    nodeRecordKey("other"),
+    formatNodeRecord(nodeRecord({ node: "other", expiresMs: nowMs - 100_000 })),
+  );
+  expect(await got(), "it is dead").toBe(true);
+  store.put(aliasKey(address), "not a claim");
+  expect(await got(), "nobody's to take").toBe(false);
+});
+
+test("giving an alias back leaves one alone that was taken over in the meantime", async () => {
+  const store = new MemoryStore();
+  const alias = await claimRoadAlias(store, "old");
+  store.put(aliasKey(alias.address), JSON.stringify({ node: "new", claimed_ms: 1, salt: "s" }));
+  await alias.free();
+  expect(store.text(aliasKey(alias.address))).toContain('"new"');
+});
+
+test("an alias is loopback, never a network's first or last address, and known in its IPv6 form", () => {
+  for (const alias of aliasesFor("any")) expect(roadAliasOf(alias)).toBe(alias);
+  expect(roadAliasOf("::ffff:127.77.3.4")).toBe("127.77.3.4");
+  for (const other of [
+    "127.0.0.1",
+    "127.77.0.1",
+    "127.77.1.0",
+    "127.77.255.1",
+    "10.77.1.1",
+    "127.77.1",
+    "",
+    undefined,
+  ])
+    expect(roadAliasOf(other)).toBeUndefined();
+});
