@@ -100,6 +100,18 @@ describe("one line says what to do about", () => {
       line: /wrangler\.jsonc: colour is not a known key; remove it$/,
     },
     {
+      what: "a compatibility flag that the nodes do not have",
+      changes: { compatibility_flags: ["nodejs_compatible"] },
+      code: 2,
+      line: /nodejs_compatible is not a flag of the runtime; the nearest is nodejs_compat$/,
+    },
+    {
+      what: "a class of a name that a node needs",
+      changes: { migrations: [{ tag: "v1", new_sqlite_classes: ["Counter", "CellkitPublic"] }] },
+      code: 2,
+      line: /a class of cells cannot be named CellkitPublic, which a node needs for itself: rename it$/,
+    },
+    {
       what: "a Worker that does not compile",
       source: "export default {\n  fetch() { return new Response( };\n};\n",
       code: 1,
@@ -109,7 +121,7 @@ describe("one line says what to do about", () => {
       what: "a store that does not answer",
       env: { S3_ENDPOINT: "http://127.0.0.1:1" },
       code: 1,
-      line: /gave no answer \(ECONNREFUSED\); check the endpoint and that the store runs$/,
+      line: /gave no answer at the endpoint http:\/\/127\.0\.0\.1:1 \(ECONNREFUSED\); check the endpoint and that the store runs$/,
     },
     {
       what: "wrong credentials",

@@ -57,3 +57,10 @@ it("an unknown flag is told with the one that was meant, and the code is 2", asy
 it("the version is the package's", async () => {
   expect(await run(["--version"])).toEqual({ code: 0, stdout: ["cellkit 0.0.0"], stderr: [] });
 });
+
+it("a number out of its range is told with the range, and the code is 2", async () => {
+  expect(await run(["dev", "--nodes", "99"])).toMatchObject({
+    code: 2,
+    stderr: expect.arrayContaining(['cellkit dev: --nodes "99": must be 1 to 16']),
+  });
+});

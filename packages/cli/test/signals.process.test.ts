@@ -65,6 +65,16 @@ it("dev, while it bundles: code 0", async () => {
   expect(await end(command, "SIGTERM")).toBe(0);
 });
 
+it.each([
+  ["while its fleet starts", "bucket"],
+  ["while it serves", "ready; stop with Ctrl-C"],
+])("dev, %s: code 0", async (when, line) => {
+  const project = await directory.project(`dev-${when.replaceAll(" ", "-")}`, "hello");
+  const command = new Command(["dev", project, "--port", "0"]);
+  await command.said(line);
+  expect(await end(command, "SIGTERM")).toBe(0);
+});
+
 it("bucket serve, while a client does not end its request: code 0", async () => {
   const command = new Command(["bucket", "serve", join(directory.path, "served"), "--listen", "127.0.0.1:0"]);
   const line = (await command.printed(5)).find((each) => each.startsWith("export S3_ENDPOINT="));
