@@ -1,4 +1,4 @@
-// The text that a peer signs (protocol page, "Signing"): nine fields joined with line feeds.
+// The text that a peer signs (docs/protocol/signed-requests.md, "Signing"): nine fields joined with line feeds.
 import { signingDomain } from "./constants.ts";
 
 /** The fields of the signed text after its domain; none holds a line feed. */

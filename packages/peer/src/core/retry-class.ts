@@ -1,4 +1,4 @@
-// When a failed call may be made again (protocol page, "Retries and stale owners"): only what proves that no handler
+// When a failed call may be made again (docs/protocol/signed-requests.md, "Retries"): only what proves that no handler
 // ran may be repeated.
 import type { PeerVersion } from "./constants.ts";
 

@@ -1,4 +1,4 @@
-// Names of cells (protocol page, "Names and ids"): an object id is two halves of 16 bytes, the second an HMAC of the
+// Names of cells (docs/protocol/signed-requests.md, "Names and ids"): an object id is two halves of 16 bytes, the second an HMAC of the
 // first under the key of its class, so that an id of another class is recognised.
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { ScopeError } from "../errors.ts";

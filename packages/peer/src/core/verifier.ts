@@ -1,4 +1,5 @@
-// The receiver's side of a signed request: the checks of the protocol page, in its order; the first that fails answers.
+// The receiver's side of a signed request: the checks of docs/protocol/signed-requests.md, in
+// its order; the first that fails answers.
 import { timingSafeEqual } from "node:crypto";
 import { PeerOptionError } from "../errors.ts";
 import { canonicalText, isPeerIdentity, isPeerNonce, isSha256Hex, signedTarget } from "./canonical.ts";
