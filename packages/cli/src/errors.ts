@@ -1,3 +1,5 @@
+import type { LaggingNode } from "@cellkit/peer";
+
 /** The base class of everything this package throws. Match on `code`. */
 export abstract class CliError extends Error {
   abstract override readonly name: string;
@@ -56,5 +58,40 @@ export class WatchError extends CliError {
       options,
     );
     this.directory = directory;
+  }
+}
+
+/** A file holds no fleet key. The message shows nothing of it. */
+export class KeyFileError extends CliError {
+  override readonly name = "KeyFileError";
+  readonly code = "CELLKIT_CLI_KEY_FILE";
+  /** The process ends with 2: a further try cannot help. */
+  readonly exitCode = 2;
+  readonly file: string;
+
+  constructor(file: string, options?: ErrorOptions) {
+    super(
+      `${file} holds no fleet key; give it the object fleet/peer-auth.json, or its 64 hex digits`,
+      options,
+    );
+    this.file = file;
+  }
+}
+
+/** Nodes did not follow a step of a key rotation. The fleet works on; the same command goes on from there. */
+export class RotationWaitError extends CliError {
+  override readonly name = "RotationWaitError";
+  readonly code = "CELLKIT_CLI_ROTATION_WAIT";
+  /** The process ends with 3: the key is not replaced, and nothing is broken. */
+  readonly exitCode = 3;
+  readonly nodes: readonly LaggingNode[];
+
+  constructor(phase: string, nodes: readonly LaggingNode[], afterMs: number, options?: ErrorOptions) {
+    const who = nodes.map(({ node, reason }) => `${node} ${reason}`).join(", ");
+    super(
+      `the rotation stays at ${phase} after ${Math.round(afterMs / 1_000)} s: ${who}; stop or mend these, then run the same command again`,
+      options,
+    );
+    this.nodes = nodes;
   }
 }

@@ -1,10 +1,12 @@
 export { cellkitCommand } from "./bucket-process.ts";
 export {
   CliError,
+  KeyFileError,
   LocalFleetError,
   ProcessEndedError,
   ProcessStartError,
   ProjectError,
+  RotationWaitError,
   WatchError,
 } from "./errors.ts";
 export {

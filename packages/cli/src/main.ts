@@ -4,13 +4,20 @@ import { commandGroup, packageVersion, runCommand } from "@cellkit/daemon";
 import { bucketServe } from "./commands/bucket-serve.ts";
 import { deploy } from "./commands/deploy.ts";
 import { dev } from "./commands/dev.ts";
+import { diagnose } from "./commands/diagnose.ts";
+import { peerRotate } from "./commands/peer-rotate.ts";
 
 await runCommand({
   name: "cellkit",
   version: packageVersion(import.meta.url),
-  commands: commandGroup("Run cells: a fleet on this machine, deployments, buckets", {
-    dev,
-    deploy,
-    bucket: commandGroup("Buckets", { serve: bucketServe }),
-  }),
+  commands: commandGroup(
+    "Run cells: a fleet on this machine, deployments, buckets, what is wrong with a fleet",
+    {
+      dev,
+      deploy,
+      diagnose,
+      bucket: commandGroup("Buckets", { serve: bucketServe }),
+      peer: commandGroup("What nodes say to each other", { rotate: peerRotate }),
+    },
+  ),
 });

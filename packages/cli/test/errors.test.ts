@@ -2,10 +2,12 @@ import { expect, it } from "vitest";
 import * as everything from "../src/index.ts";
 import {
   CliError,
+  KeyFileError,
   LocalFleetError,
   ProcessEndedError,
   ProcessStartError,
   ProjectError,
+  RotationWaitError,
   WatchError,
 } from "../src/index.ts";
 
@@ -40,6 +42,18 @@ const table: Array<[CliError, name: string, code: string, message: RegExp]> = [
     "WatchError",
     "CELLKIT_CLI_WATCH",
     /^\/a cannot be watched \(ENOSPC\): raise .*, or give --no-watch$/,
+  ],
+  [
+    new KeyFileError("/a/key", { cause }),
+    "KeyFileError",
+    "CELLKIT_CLI_KEY_FILE",
+    /^\/a\/key holds no fleet key; give it the object fleet\/peer-auth\.json/,
+  ],
+  [
+    new RotationWaitError("accept", [{ node: "a", reason: "does not follow" }], 5_000, { cause }),
+    "RotationWaitError",
+    "CELLKIT_CLI_ROTATION_WAIT",
+    /^the rotation stays at accept after 5 s: a does not follow; stop or mend these, then run the same command again$/,
   ],
 ];
 

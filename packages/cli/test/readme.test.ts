@@ -4,6 +4,8 @@ import { describe, expect, it } from "vitest";
 import { bucketServeOptions } from "../src/commands/bucket-serve.ts";
 import { deployOptions } from "../src/commands/deploy.ts";
 import { devOptions } from "../src/commands/dev.ts";
+import { diagnoseOptions } from "../src/commands/diagnose.ts";
+import { peerRotateOptions } from "../src/commands/peer-rotate.ts";
 import * as everything from "../src/index.ts";
 
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
@@ -12,6 +14,8 @@ describe("the README has the options, and nothing else, of", () => {
   it.each([
     ["dev", devOptions],
     ["deploy", deployOptions],
+    ["diagnose", diagnoseOptions],
+    ["peer rotate", peerRotateOptions],
     ["bucket serve", bucketServeOptions],
   ])("%s", (name, schema) => {
     const [, after = ""] = readme.split(`<!-- options: ${name} -->\n`);

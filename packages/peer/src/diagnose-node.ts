@@ -29,8 +29,10 @@ export interface DiagnosisTarget {
 export type NodeVerdict =
   /** Answers, proves who it is, serves. */
   | "ready"
-  /** No connection to its address. */
+  /** No connection to its address, though its record is in force. */
   | "unreachable"
+  /** No connection to its address, and its record ran out: it has stopped. */
+  | "gone"
   /** Something else answers at its address. */
   | "not-a-node"
   /** Another node, or a later process, answers at its address: the record is stale. */
@@ -87,7 +89,7 @@ export async function diagnoseNode(
     view = await viewNode(parsePeerAddress(target.addr), options.signal);
     found = await judge(target, view, options);
   } catch (error) {
-    found = failure(error);
+    found = failure(error, target);
   }
   return {
     node: target.node ?? view?.node,
@@ -205,12 +207,17 @@ function serving(target: DiagnosisTarget, view: NodeView, but: string | undefine
   return { verdict: "ready", detail: but === undefined ? "it serves" : `it serves; ${but}` };
 }
 
-function failure(error: unknown): Found {
-  if (error instanceof PeerUnreachableError)
-    return {
-      verdict: "unreachable",
-      detail: `${error.message.split("; ")[0]}: does it run, is the address right, is a firewall in between?`,
-    };
+function failure(error: unknown, { expiresMs }: DiagnosisTarget): Found {
+  if (error instanceof PeerUnreachableError) {
+    const what = error.message.split("; ")[0];
+    const goneMs = expiresMs === undefined ? 0 : Date.now() - expiresMs;
+    return goneMs > 0
+      ? { verdict: "gone", detail: `${what}, and its record ran out ${seconds(goneMs)} ago: it has stopped` }
+      : {
+          verdict: "unreachable",
+          detail: `${what}: does it run, is the address right, is a firewall in between?`,
+        };
+  }
   if (error instanceof PeerNoAnswerError)
     return error.reason === notHttp
       ? { verdict: "not-a-node", detail: "what answers there speaks no HTTP" }

@@ -174,6 +174,8 @@ describe("told apart", () => {
     const found = await diagnoseNode({ addr, node: "gone" }, { keys: [fleetKey] });
     expect(found).toMatchObject({ node: "gone", verdict: "unreachable", proved: false });
     expect(found.detail).toMatch(/ECONNREFUSED/);
+    const later = await diagnoseNode({ addr, expiresMs: Date.now() - 60_000 }, { keys: [fleetKey] });
+    expect(later).toMatchObject({ verdict: "gone", detail: expect.stringMatching(/ran out 60 s ago/) });
   });
 
   it("what speaks no HTTP", async () => {

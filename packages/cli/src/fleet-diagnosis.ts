@@ -1,0 +1,135 @@
+// What is wrong with a fleet: whom to look at, and what the whole of it says.
+import {
+  type DiagnosisTarget,
+  diagnoseNode,
+  type FleetKey,
+  type FleetStore,
+  type NodeDiagnosis,
+  NodeDirectory,
+  type NodeRecord,
+  readRotation,
+  requireFleetKeys,
+} from "@cellkit/peer";
+
+/** Nodes that stopped without a word leave their records: those of the last minutes are worth a look. */
+const recentMs = 600_000;
+
+/** Nodes that are looked at at the same time. */
+const atOnce = 16;
+
+/** A fleet, as it was found. */
+export interface FleetDiagnosis {
+  readonly nodes: readonly NodeDiagnosis[];
+  /** Records that cannot be read; such a node may well run. */
+  readonly unreadable: ReadonlyArray<{ readonly key: string; readonly reason: string }>;
+  /** Records of nodes that stopped more than ten minutes ago: not looked at. */
+  readonly olderCount: number;
+  /** There are more records than were read. */
+  readonly truncated: boolean;
+  /** How far a rotation of the fleet key is; undefined without a bucket. */
+  readonly rotation: "none" | "accept" | "sign" | "retire" | undefined;
+}
+
+/** Which nodes. */
+export interface DiagnoseFleetOptions {
+  /** Only these: names of nodes, or `HOST:PORT`. Empty: all. */
+  readonly peers: readonly string[];
+  /** In place of the bucket's keys. */
+  readonly key?: FleetKey | undefined;
+  /** Generation of the protocol that nodes should speak. @default what most live ones say */
+  readonly protocol?: 2 | 5 | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Looks at the nodes of a bucket. @throws what the store throws, and FleetKeyMissingError of @cellkit/peer */
+export async function diagnoseFleet(
+  store: FleetStore,
+  { peers, key, protocol, signal }: DiagnoseFleetOptions,
+): Promise<FleetDiagnosis> {
+  const { live, expired, unreadable, truncated } = await new NodeDirectory(store).list({ signal });
+  const since = Date.now() - recentMs;
+  const recent = expired.filter(({ expiresMs }) => expiresMs > since);
+  const records = [...live, ...expired];
+  const targets: DiagnosisTarget[] =
+    peers.length === 0
+      ? [...live, ...recent]
+      : peers.map((peer) => recordOf(peer, records) ?? { addr: peer });
+  const keys = key === undefined ? (await requireFleetKeys(store, { signal })).keys : [key];
+  const expectedProtocol = protocol ?? spokenByMost(live);
+  return {
+    nodes: await diagnoseAll(targets, { keys, expectedProtocol, signal }),
+    unreadable: peers.length === 0 ? unreadable : [],
+    olderCount: peers.length === 0 ? expired.length - recent.length : 0,
+    truncated,
+    rotation: key === undefined ? (await readRotation(store, { signal })).phase : undefined,
+  };
+}
+
+/** Looks at nodes by their addresses alone. */
+export async function diagnosePeers({
+  peers,
+  key,
+  protocol,
+  signal,
+}: DiagnoseFleetOptions): Promise<FleetDiagnosis> {
+  const options = { keys: key === undefined ? [] : [key], expectedProtocol: protocol, signal };
+  const nodes = await diagnoseAll(
+    peers.map((addr) => ({ addr })),
+    options,
+  );
+  return { nodes, unreadable: [], olderCount: 0, truncated: false, rotation: undefined };
+}
+
+/** Whether somebody has to do something. A node that is being stopped, or has stopped, is no trouble. */
+export function isTrouble({ nodes, unreadable, truncated }: FleetDiagnosis): boolean {
+  const calm = nodes.every(({ verdict }) => ["ready", "draining", "gone"].includes(verdict));
+  return !calm || unreadable.length > 0 || truncated || !nodes.some(({ verdict }) => verdict === "ready");
+}
+
+/** The rows of a table, its head first. */
+export function diagnosisRows({ nodes, unreadable }: FleetDiagnosis): string[][] {
+  return [
+    ["NODE", "ADDRESS", "STATE", "PROTOCOL", "CLOCK", "ANSWERED", "DETAIL"],
+    ...nodes.map(({ node, addr, verdict, peerProtocol, skewMs, roundTripMs, detail }) => [
+      node ?? "-",
+      addr,
+      verdict,
+      peerProtocol === undefined ? "-" : String(peerProtocol),
+      skewMs === undefined ? "-" : clock(skewMs),
+      roundTripMs === undefined ? "-" : `${Math.max(1, Math.round(roundTripMs))} ms`,
+      detail,
+    ]),
+    ...unreadable.map(({ key, reason }) => ["-", "-", "bad-record", "-", "-", "-", `${key} ${reason}`]),
+  ];
+}
+
+/** An answer's time is told in whole seconds: what is within them is the same time. */
+function clock(skewMs: number): string {
+  const seconds = Math.round(skewMs / 1_000);
+  if (Math.abs(skewMs) < 1_500) return "same";
+  return `${seconds > 0 ? "+" : ""}${seconds} s`;
+}
+
+function recordOf(peer: string, records: readonly NodeRecord[]): NodeRecord | undefined {
+  return records.find(({ node, addr }) => node === peer || addr === peer);
+}
+
+function spokenByMost(live: readonly NodeRecord[]): 2 | 5 | undefined {
+  const two = live.filter(({ peerProtocol }) => peerProtocol === 2).length;
+  const five = live.filter(({ peerProtocol }) => peerProtocol === 5).length;
+  if (two + five === 0) return undefined;
+  return two > five ? 2 : 5;
+}
+
+async function diagnoseAll(
+  targets: readonly DiagnosisTarget[],
+  options: Parameters<typeof diagnoseNode>[1],
+): Promise<NodeDiagnosis[]> {
+  const found: NodeDiagnosis[] = [];
+  const queue = targets.entries();
+  const look = async (): Promise<void> => {
+    for (const [index, target] of queue) found[index] = await diagnoseNode(target, options);
+  };
+  await Promise.all(Array.from({ length: atOnce }, look));
+  return found;
+}
