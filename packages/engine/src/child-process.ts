@@ -20,6 +20,8 @@ export interface ChildOptions {
   readonly configFile: string;
   readonly directory: string;
   readonly environment: NodeJS.ProcessEnv;
+  /** An open file that workerd inherits: what is locked there stays locked for as long as workerd lives. */
+  readonly lockFd?: number | undefined;
   /** Called for each line that workerd or the Worker prints. */
   readonly onLine: (stream: "stdout" | "stderr", line: string) => void;
 }
@@ -34,7 +36,7 @@ export interface WorkerdChild {
   kill(signal: "SIGTERM" | "SIGKILL"): void;
 }
 
-const watchAndBecome = `( read -r line <&4 || kill -9 $$ ) >/dev/null 2>&1 3>&- &
+const watchAndBecome = `( read -r line <&4 || kill -9 $$ ) >/dev/null 2>&1 3>&- 5>&- &
 exec 4<&-
 exec "$@"`;
 const keptLines = 200;
@@ -52,7 +54,7 @@ export async function startChild(options: ChildOptions): Promise<WorkerdChild> {
     // A session of its own: Ctrl-C reaches us alone, and we drain.
     detached: true,
     env: options.environment,
-    stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", options.lockFd ?? "ignore"],
   });
   await spawned(child);
   const watcher = child.stdio[4] as Writable;

@@ -20,6 +20,8 @@ const recordSchema = z.object({
   advertise: z.string(),
   /** The directory of its unix sockets. */
   sockets: z.string(),
+  /** The file whose lock that workerd inherited. */
+  lock: z.object({ device: z.number(), inode: z.number() }).optional(),
   /** The key of its lease record, once known. */
   leaseKey: z.string().optional(),
 });

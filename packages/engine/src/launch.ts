@@ -6,6 +6,7 @@ import { clusterReady, entryAnswers } from "./control-client.ts";
 import { classifyDeath } from "./core/child-death.ts";
 import type { WorkerPlan } from "./core/worker-plan.ts";
 import type { DataDirectory } from "./data-directory.ts";
+import type { DirectoryLock } from "./directory-lock.ts";
 import type { ResolvedOptions } from "./engine-options.ts";
 import { WorkerdStartError, WorkerLoadError } from "./errors.ts";
 import { findLease, listLeases } from "./lease.ts";
@@ -17,6 +18,8 @@ import { makeSocketDirectory } from "./socket-directory.ts";
 export interface LaunchInput {
   readonly options: ResolvedOptions;
   readonly directory: DataDirectory;
+  /** Held by this process; workerd inherits it. */
+  readonly lock: DirectoryLock | undefined;
   readonly binary: string;
   readonly runtime: string;
   readonly plan: WorkerPlan;
@@ -57,6 +60,7 @@ export async function launch(input: LaunchInput, signal: AbortSignal): Promise<L
       binary: input.binary,
       configFile,
       directory: directory.config,
+      lockFd: input.lock?.fd,
       environment: childEnvironment(options),
       onLine: (stream, line) => options.log[stream === "stderr" ? "warn" : "info"]({ stream }, line),
     });
@@ -118,12 +122,18 @@ function startFailure(plan: WorkerPlan, exit: ChildExit): Error {
 }
 
 async function record(
-  { options, directory }: LaunchInput,
+  { options, directory, lock }: LaunchInput,
   { pid, sockets, leaseKey }: { pid: number; sockets: string; leaseKey: string | undefined },
 ): Promise<void> {
   const [owner, child] = [await identifyProcess(process.pid), await identifyProcess(pid)];
   // Without /proc nothing can be proven at the next start, so nothing is recorded.
   if (owner === undefined || child === undefined) return;
-  const known = leaseKey === undefined ? {} : { leaseKey };
-  await directory.writeRecord({ owner, child, advertise: options.advertise, sockets, ...known });
+  await directory.writeRecord({
+    owner,
+    child,
+    advertise: options.advertise,
+    sockets,
+    ...(lock === undefined ? {} : { lock: lock.file }),
+    ...(leaseKey === undefined ? {} : { leaseKey }),
+  });
 }

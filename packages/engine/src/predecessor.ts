@@ -3,6 +3,7 @@
 import { rm } from "node:fs/promises";
 import type { Bucket } from "@cellkit/bucket";
 import type { DataDirectory } from "./data-directory.ts";
+import { type DirectoryLock, lockProvesDeath } from "./directory-lock.ts";
 import type { EngineLog } from "./engine-options.ts";
 import { DataDirectoryError } from "./errors.ts";
 import { expireLease } from "./lease.ts";
@@ -21,10 +22,12 @@ export async function endPredecessor(
   bucket: Bucket,
   log: EngineLog,
   signal: AbortSignal,
+  lock: DirectoryLock | undefined,
 ): Promise<void> {
   const record = await directory.readRecord();
   if (record === undefined) return;
-  const [owner, child] = [await processFate(record.owner), await processFate(record.child)];
+  const [owner, seen] = [await processFate(record.owner), await processFate(record.child)];
+  const child = seen === "unknown" && (await lockProvesDeath(lock, record, signal)) ? "gone" : seen;
   if (owner === "alive" && child === "alive") {
     throw new DataDirectoryError(
       `the data directory is in use by process ${record.owner.pid}: give each node a directory of its own`,

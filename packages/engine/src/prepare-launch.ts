@@ -1,6 +1,7 @@
 // Everything that is done once, before the first workerd of an engine: checks first, then what touches the disk and the
 // bucket.
 import { type DataDirectory, openDataDirectory } from "./data-directory.ts";
+import { openDirectoryLock } from "./directory-lock.ts";
 import type { ResolvedOptions } from "./engine-options.ts";
 import type { LaunchInput } from "./launch.ts";
 import { endPredecessor } from "./predecessor.ts";
@@ -19,9 +20,17 @@ export async function prepareLaunch(options: ResolvedOptions, signal: AbortSigna
   const secrets = secretsFile === undefined ? {} : await readSecrets(secretsFile);
   const vars = varsFile === undefined ? {} : await readVars(varsFile);
   const directory = await openDataDirectory(options.directory);
-  // Even when the bucket cannot be reached, no orphan goes on.
-  await endPredecessor(directory, bucket, log, signal);
-  await claimStorage(bucket, signal);
-  const key = await clusterKey(bucket, signal);
-  return { options, directory, binary, runtime: await readWorkerRuntime(), clusterKey: key, vars, secrets };
+  const lock = await openDirectoryLock(options.directory);
+  try {
+    // Even when the bucket cannot be reached, no orphan goes on.
+    await endPredecessor(directory, bucket, log, signal, lock);
+    await lock?.take(signal);
+    await claimStorage(bucket, signal);
+    const key = await clusterKey(bucket, signal);
+    const runtime = await readWorkerRuntime();
+    return { options, directory, lock, binary, runtime, clusterKey: key, vars, secrets };
+  } catch (error) {
+    await lock?.close();
+    throw error;
+  }
 }

@@ -34,6 +34,11 @@ export async function processFate(identity: ProcessIdentity): Promise<ProcessFat
   return stat.startTicks === identity.startTicks ? "alive" : "gone";
 }
 
+/** Whether a recorded process ran on the kernel that runs here, in whatever namespace. */
+export async function isOfThisBoot(identity: ProcessIdentity): Promise<boolean> {
+  return (await readNamespace())?.bootId === identity.bootId;
+}
+
 /** Resident memory of a process in bytes, or undefined where /proc does not tell. */
 export async function residentBytes(pid: number): Promise<number | undefined> {
   const text = await readText(`/proc/${pid}/status`);

@@ -11,6 +11,7 @@ import { classifyDeath } from "./core/child-death.ts";
 import { planWorker } from "./core/worker-plan.ts";
 import { renewCredentials } from "./credentials-file.ts";
 import type { DataDirectory } from "./data-directory.ts";
+import type { DirectoryLock } from "./directory-lock.ts";
 import { type ResolvedOptions, resolveOptions, type WorkerdEngineOptions } from "./engine-options.ts";
 import { type DataDirectoryError, EngineStateError } from "./errors.ts";
 import { handOver } from "./hand-over.ts";
@@ -52,6 +53,7 @@ class WorkerdEngine implements NodeEngine {
   #serving: { launched: Launched; clusterPort: number } | undefined;
   #deployment: DeploymentName | undefined;
   #directory: DataDirectory | undefined;
+  #lock: DirectoryLock | undefined;
   #leaseEnded = true;
   #lastAnswerMs = 0;
   #restartCount = 0;
@@ -87,6 +89,7 @@ class WorkerdEngine implements NodeEngine {
     try {
       const parts = await prepareLaunch(this.#options, signal);
       this.#directory = parts.directory;
+      this.#lock = parts.lock;
       this.#run(watchDirectory(parts.directory, this.#ending.signal).then((error) => this.#lose(error)));
       this.#run(renewCredentials(this.#options, parts.directory, this.#ending.signal));
       const deployment = await readDeployment(this.#options.bucket, undefined, { signal });
@@ -144,6 +147,7 @@ class WorkerdEngine implements NodeEngine {
     // The record of a lease that could not be ended stays: the next start on this directory ends it.
     if (this.#leaseEnded) await this.#directory?.deleteRecord();
     await this.#directory?.deleteConfig();
+    await this.#lock?.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -250,7 +250,7 @@ describe("bad input", () => {
     await using gone = openBucket(fleet.bucketUrl, { ...fleet, endpoint: "http://127.0.0.1:1" });
     const { engine, directory } = await fleet.node({ start: false, bucket: gone, endpoint });
     await expect(engine.start()).rejects.toMatchObject({ code: "CELLKIT_BUCKET_UNREACHABLE" });
-    expect(await readdir(directory)).toEqual(["cells"]);
+    expect(await readdir(directory)).toEqual(["cells", "lock"]);
   });
 
   it("refuses a data directory that a running node uses", async () => {
@@ -318,7 +318,7 @@ describe("stop", () => {
     ]);
     await expect(stat(publicSocket)).rejects.toMatchObject({ code: "ENOENT" });
     // Neither keys nor secrets stay behind.
-    expect(await readdir(directory)).toEqual(["cells"]);
+    expect(await readdir(directory)).toEqual(["cells", "lock"]);
   });
 
   it("before the start leaves nothing to start", async () => {

@@ -27,12 +27,16 @@ function call(fd: number, operation: number): boolean {
   }
 }
 
-/** Takes the lock if nobody holds it; never waits. Answers whether it was taken. About 1 µs. */
+/**
+ * Takes the lock if nobody holds it; never waits. Answers whether it was taken. About 1 µs.
+ * @param fd of the open file; a process that inherits it holds the lock, too
+ * @throws BucketDiskError (CELLKIT_BUCKET_DISK) where the file system has no such locks
+ */
 export function tryLock(fd: number, mode: "exclusive" | "shared" = "exclusive"): boolean {
   return call(fd, (mode === "exclusive" ? LOCK_EX : LOCK_SH) | LOCK_NB);
 }
 
-/** Gives the lock back. */
+/** Gives the lock back, for every process that inherited it. @param fd as for {@link tryLock} */
 export function unlock(fd: number): void {
   call(fd, LOCK_UN);
 }

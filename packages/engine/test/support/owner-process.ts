@@ -1,5 +1,5 @@
 // Starts test/fixtures/owner.ts and waits until its engine serves.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
@@ -21,10 +21,23 @@ export type OwnerOptions = Pick<
   "bucketUrl" | "endpoint" | "credentials" | "directory" | "advertise" | "unsafeTimeDivisor"
 >;
 
-/** Starts an owner process. */
-export async function startOwner(options: OwnerOptions): Promise<Owner> {
+/** Puts a command into a process namespace of its own, as a container does. Its end is the end of all that is in there. */
+const inNamespace = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
+
+/** Whether process namespaces can be made here: that needs rights. */
+export function canMakeNamespaces(): boolean {
+  const [command = "", ...args] = inNamespace;
+  return spawnSync(command, [...args, "true"]).status === 0;
+}
+
+/** Starts an owner process, in a process namespace of its own where that is asked for. */
+export async function startOwner(options: OwnerOptions, place: { namespace?: boolean } = {}): Promise<Owner> {
   const script = fileURLToPath(new URL("../fixtures/owner.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--conditions=@cellkit/source", script, JSON.stringify(options)], {
+  const [command = "", ...args] = [
+    ...(place.namespace === true ? inNamespace : []),
+    ...[process.execPath, "--conditions=@cellkit/source", script, JSON.stringify(options)],
+  ];
+  const child = spawn(command, args, {
     stdio: ["ignore", "pipe", "inherit"],
     // What a killed process leaves in the temporary directory goes with the test's own.
     env: { ...process.env, TMPDIR: dirname(options.directory) },
