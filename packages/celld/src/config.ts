@@ -55,6 +55,18 @@ const celldSchema = z.strictObject({
     section: sections.listeners,
     emptyIsUnset: true,
   }),
+  roadPort: z.number().int().min(1).max(65_535).default(8082).meta({
+    description:
+      "The port of the relays on 127.77.0.0/16, through which the nodes' runtimes reach each other. One for the whole fleet.",
+    env: "CELLD_ROAD_PORT",
+    section: sections.listeners,
+  }),
+  roadRelay: z.boolean().default(true).meta({
+    description:
+      "Relay for this machine. Several nodes on one machine share the port; they do better with one `cellkit road` beside them, which no node's end cuts.",
+    env: "CELLD_ROAD_RELAY",
+    section: sections.listeners,
+  }),
   unsafePublicAdvertise: z.boolean().default(false).meta({
     description: "Allow --advertise to be a public IP address.",
     env: "CELLD_UNSAFE_PUBLIC_ADVERTISE",

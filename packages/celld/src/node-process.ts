@@ -16,6 +16,10 @@ export interface NodeProcessOptions {
   listen: string;
   /** `host:port` of the internal listener, which peers dial too. */
   internalListen: string;
+  /** The port of the fleet's relays, free on this machine (`CELLD_ROAD_PORT`). @default celld's own */
+  roadPort?: number;
+  /** Whether the node relays for this machine (`CELLD_ROAD_RELAY`). @default true */
+  roadRelay?: boolean;
   /** The data directory (`CELLD_WATCH`); a restart on the same one takes over from its predecessor at once. */
   directory: string;
   /** Further environment, for example `CELLD_SHUTDOWN_DRAIN_MS`. */
@@ -56,6 +60,8 @@ export class NodeProcess {
         AWS_SECRET_ACCESS_KEY: options.credentials.secretAccessKey,
         CELLD_NODE: options.node,
         CELLD_WATCH: options.directory,
+        ...(options.roadPort === undefined ? {} : { CELLD_ROAD_PORT: String(options.roadPort) }),
+        ...(options.roadRelay === undefined ? {} : { CELLD_ROAD_RELAY: options.roadRelay ? "1" : "0" }),
         ...options.env,
       },
       ...(options.onLine === undefined ? {} : { onLine: options.onLine }),

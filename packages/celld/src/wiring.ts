@@ -12,11 +12,13 @@ import {
   StopSequence,
 } from "@cellkit/daemon";
 import { createWorkerdEngine, type NodeEngine, reservedFieldPrefixes } from "@cellkit/engine";
+import { createProbeKey } from "@cellkit/peer";
 import { createSpliceServer, type SpliceServer } from "@cellkit/splice";
-import { ClusterConnections } from "./cluster-connect.ts";
 import type { CelldConfig } from "./config.ts";
 import { ignoredVariables } from "./environment.ts";
 import { DrainTimeoutError, FencedError } from "./errors.ts";
+import { type FleetRoad, joinFleet } from "./fleet-road.ts";
+import { nodeLoad } from "./node-load.ts";
 import { createNodeMetrics } from "./node-metrics.ts";
 import { answerPublicly } from "./public-answers.ts";
 import { nodeState } from "./state.ts";
@@ -43,8 +45,9 @@ export async function startNode(
   const bucket = openBucket(config.bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
   defer("the bucket", () => bucket.close());
 
+  const probeKey = createProbeKey();
   const cfBlobHeader = `cellkit-cf-${randomBytes(16).toString("hex")}`;
-  const cluster = new ClusterConnections();
+  let road: FleetRoad | undefined;
   let engine: NodeEngine | undefined;
   const isDraining = () => publicServer.draining;
   const publicServer: SpliceServer = createSpliceServer(() => engine?.publicSocket, {
@@ -95,7 +98,9 @@ export async function startNode(
         }),
       },
     ],
-    onConnect: (request, socket, head) => cluster.carry(engine?.clusterPort, request, socket, head),
+    onUpgrade: (request, socket, head) => {
+      if (road?.listener.upgrade(request, socket, head) !== true) socket.destroy();
+    },
     onError: (error, request) =>
       log.error({ err: error, ...request }, "a route of the internal listener failed"),
   });
@@ -112,7 +117,25 @@ export async function startNode(
     ...(endpoint === undefined ? {} : { endpoint }),
     credentials: s3Credentials(config.bucket, { region }),
     directory: config.watch ?? join(tmpdir(), `celld-${process.pid}`),
-    advertise: addressText(advertise),
+    advertise: async () => {
+      road = await joinFleet(
+        {
+          bucket,
+          node: config.node,
+          describe: () => ({
+            addr: addressText(advertise),
+            probePublicKey: probeKey.publicKeyHex,
+            load: nodeLoad(publicServer),
+          }),
+          roadPort: config.roadPort,
+          relays: config.roadRelay,
+          clusterPort: () => engine?.clusterPort,
+          onTunnel: (tunnel) => tunnel.destroy(),
+        },
+        context,
+      );
+      return road.advertise;
+    },
     node: config.node,
     log,
     ...(config.varsFile === undefined ? {} : { varsFile: config.varsFile }),
@@ -131,7 +154,7 @@ export async function startNode(
     { public: addressText(open), internal: addressText(internal), deployment: running.deployment ?? null },
     "ready",
   );
-  return { stop: () => drainSequence(context, publicServer, running, cluster).run() };
+  return { stop: () => drainSequence(context, publicServer, running, () => road?.openCount() ?? 0).run() };
 }
 
 /** The ordered stop: refuse, tell the sockets, let requests end, hand the cells over. */
@@ -139,7 +162,7 @@ function drainSequence(
   { config, log }: DaemonContext<CelldConfig>,
   publicServer: SpliceServer,
   engine: NodeEngine,
-  cluster: ClusterConnections,
+  openRoads: () => number,
 ): StopSequence {
   const deadlineMs = performance.now() + config.shutdownDrainMs;
   const leftMs = () => Math.max(0, deadlineMs - performance.now());
@@ -165,7 +188,7 @@ function drainSequence(
   steps.add(
     "hand the cells over",
     async () => {
-      const idle = () => publicServer.counts().inFlight === 0 && cluster.openCount === 0;
+      const idle = () => publicServer.counts().inFlight === 0 && openRoads() === 0;
       const { clean } = await engine.drain({ deadlineMs: leftMs(), idle });
       if (!clean)
         throw new DrainTimeoutError(

@@ -1,4 +1,4 @@
-// A whole fleet on this machine: an embedded bucket and celld nodes, each a process of its own. None of them outlives this
+// A whole fleet on this machine: an embedded bucket, a relay and celld nodes, each a process of its own. None of them outlives this
 // one, however it ends.
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -11,6 +11,7 @@ import { LocalFleetError, ProcessStartError } from "./errors.ts";
 import { freePorts } from "./free-ports.ts";
 import { reasonOf } from "./node-log.ts";
 import { readProject } from "./project.ts";
+import { type RoadProcess, startRoadProcess } from "./road-process.ts";
 
 const maxNodeCount = 64;
 
@@ -33,7 +34,7 @@ export interface LocalFleetOptions {
   signal?: AbortSignal;
   /** Hears what is going on, a line at a time. */
   onProgress?: (line: string) => void;
-  /** Hears the log lines of every process; its name is `bucket`, `node-1`, … */
+  /** Hears the log lines of every process; its name is `bucket`, `road`, `node-1`, … */
   onLog?: (process: string, line: string) => void;
   /** Hears of a process that served and ended though the fleet did not ask it to, and why. */
   onEnded?: (process: string, reason: string) => void;
@@ -70,7 +71,7 @@ export interface LocalFleet extends AsyncDisposable {
    * @throws ProcessStartError (`CELLKIT_CLI_PROCESS_START`), LocalFleetError, or the signal's reason
    */
   restart(node: LocalNode, options?: RestartOptions): Promise<void>;
-  /** Drains all nodes at the same time, then ends the bucket. The last node with cells takes 5 s for that. */
+  /** Drains all nodes at the same time, then ends the relay and the bucket. The last node with cells takes 5 s for that. */
   close(): Promise<void>;
   /** Ends every process at once. What was acknowledged is in the bucket, and a later fleet of the directory has it. */
   kill(): Promise<void>;
@@ -120,6 +121,7 @@ class ProcessFleet implements LocalFleet {
   readonly #options: LocalFleetOptions;
   readonly #env: Readonly<Record<string, string>>;
   readonly #bucket: BucketProcess;
+  readonly #road: RoadProcess;
   readonly #progress: (line: string) => void;
   /** Processes whose end was asked for. */
   readonly #ending = new WeakSet<NodeProcess>();
@@ -129,10 +131,12 @@ class ProcessFleet implements LocalFleet {
     options: LocalFleetOptions,
     env: Readonly<Record<string, string>>,
     bucket: BucketProcess,
+    road: RoadProcess,
   ) {
     this.#options = options;
     this.#env = env;
     this.#bucket = bucket;
+    this.#road = road;
     this.#progress = options.onProgress ?? (() => {});
     this.bucketEnvironment = {
       CELLD_BUCKET: bucket.url,
@@ -142,6 +146,7 @@ class ProcessFleet implements LocalFleet {
       AWS_SECRET_ACCESS_KEY: bucket.credentials.secretAccessKey,
     };
     this.#watch("bucket", bucket.process, () => false);
+    this.#watch("road", road.process, () => false);
   }
 
   static async withBucket(options: LocalFleetOptions): Promise<ProcessFleet> {
@@ -154,7 +159,18 @@ class ProcessFleet implements LocalFleet {
     const onLog = (line: string) => options.onLog?.("bucket", line);
     const bucket = await startBucketProcess(directory, { ...process.env, ...env }, onLog);
     options.onProgress?.(`bucket serves ${directory}`);
-    return new ProcessFleet(options, env, bucket);
+    try {
+      const onRoadLog = (line: string) => options.onLog?.("road", line);
+      return new ProcessFleet(
+        options,
+        env,
+        bucket,
+        await startRoadProcess(bucket, { ...process.env, ...env }, onRoadLog),
+      );
+    } catch (error) {
+      await bucket.process.kill();
+      throw error;
+    }
   }
 
   openBucket(): Bucket {
@@ -204,13 +220,18 @@ class ProcessFleet implements LocalFleet {
   close(): Promise<void> {
     this.#closing ??= (async () => {
       await Promise.all(this.nodes.map((node) => this.#drain(node)));
+      await this.#road.stop();
       await this.#bucket.stop();
     })();
     return this.#closing;
   }
 
   async kill(): Promise<void> {
-    const ends = [...this.nodes.map(({ process }) => process.process), this.#bucket.process];
+    const ends = [
+      ...this.nodes.map(({ process }) => process.process),
+      this.#road.process,
+      this.#bucket.process,
+    ];
     const killed = Promise.all(ends.map((process) => process.kill())).then(() => undefined);
     this.#closing ??= killed;
     await killed;
@@ -232,6 +253,8 @@ class ProcessFleet implements LocalFleet {
       listen: `127.0.0.1:${publicPort}`,
       internalListen: `127.0.0.1:${internalPort}`,
       directory: join(directory, name),
+      roadPort: this.#road.port,
+      roadRelay: false,
       env: { ...this.#env, ...env },
       onLine: (line) => onLog?.(name, line),
     });

@@ -13,7 +13,7 @@ const credentialVariable = /^AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|
 
 /** Writes what workerd reads, and answers the path of the config. @throws DataDirectoryError, what credentials throw */
 export async function writeConfig(
-  { options, directory, plan, runtime, clusterKey, vars, secrets }: LaunchInput,
+  { options, advertise, directory, plan, runtime, clusterKey, vars, secrets }: LaunchInput,
   sockets: { publicSocket: string; controlSocket: string },
 ): Promise<string> {
   const credentials = await credentialsFile(options);
@@ -25,7 +25,7 @@ export async function writeConfig(
       storageDirectory: directory.cells,
       bucketUrl: options.bucketUrl,
       bucketOptions: bucketOptions(options, credentials && join(directory.config, credentials.name)),
-      advertise: options.advertise,
+      advertise,
       clusterKey,
       stopTimeoutMs: options.stopTimeoutMs,
       unsafeTimeDivisor: options.unsafeTimeDivisor,

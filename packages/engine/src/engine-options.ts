@@ -50,8 +50,11 @@ export interface WorkerdEngineOptions {
   readonly credentialsPollMs?: number;
   /** Data directory of this node, used by no other node. */
   readonly directory: string;
-  /** `host:port` of celld's internal listener, which carries `CONNECT cluster:1` on to `clusterPort`. */
-  readonly advertise: string;
+  /**
+   * `host:port` at which the other nodes' processes dial this one; what they send there comes out at `clusterPort`. A
+   * function is asked once in a start, when the predecessor is ended and the bucket is known to be this engine's.
+   */
+  readonly advertise: string | ((signal: AbortSignal) => Promise<string>);
   /** The node's name, for log lines. */
   readonly node: string;
   readonly log: EngineLog;
@@ -99,11 +102,7 @@ export function resolveOptions(options: WorkerdEngineOptions): ResolvedOptions {
         "and give its s3:// URL and endpoint",
     );
   }
-  if (!/^[^\s/]+:[1-9]\d{0,4}$/.test(options.advertise)) {
-    throw new EngineOptionError(
-      `advertise is ${options.advertise}, but must be host:port with a port other than 0`,
-    );
-  }
+  if (typeof options.advertise === "string") checkAddress(options.advertise);
   const resolved = {
     region: "us-east-1",
     events: {},
@@ -125,6 +124,13 @@ export function resolveOptions(options: WorkerdEngineOptions): ResolvedOptions {
   }
   checkWhole("unsafeTimeDivisor", resolved.unsafeTimeDivisor, 1, 1000);
   return resolved;
+}
+
+/** @throws EngineOptionError (CELLKIT_ENGINE_OPTION) when peers cannot dial it */
+export function checkAddress(advertise: string): void {
+  if (!/^[^\s/]+:[1-9]\d{0,4}$/.test(advertise)) {
+    throw new EngineOptionError(`advertise is ${advertise}, but must be host:port with a port other than 0`);
+  }
 }
 
 function checkWhole(name: string, value: number, least: number, most: number): void {

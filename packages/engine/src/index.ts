@@ -1,5 +1,6 @@
 // The node engine: what celld uses.
 
+export { ClusterLeases } from "./cluster-leases.ts";
 // For tools that show or check what a node would run, without running it.
 export { renderEntryModule } from "./core/entry-module.ts";
 export { reservedFieldPrefixes } from "./core/reserved-fields.ts";

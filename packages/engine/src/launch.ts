@@ -17,6 +17,8 @@ import { makeSocketDirectory } from "./socket-directory.ts";
 /** What a launch needs beside the options. */
 export interface LaunchInput {
   readonly options: ResolvedOptions;
+  /** `host:port` of this process, as its lease tells it. */
+  readonly advertise: string;
   readonly directory: DataDirectory;
   /** Held by this process; workerd inherits it. */
   readonly lock: DirectoryLock | undefined;
@@ -75,7 +77,7 @@ export async function launch(input: LaunchInput, signal: AbortSignal): Promise<L
   });
   let leaseKey: string | undefined;
   const findOwnLease = async (): Promise<string | undefined> => {
-    leaseKey ??= await findLease(options.bucket, options.advertise, before);
+    leaseKey ??= await findLease(options.bucket, input.advertise, before);
     return leaseKey;
   };
   await record(input, { pid: child.pid, sockets: sockets.path, leaseKey });
@@ -122,7 +124,7 @@ function startFailure(plan: WorkerPlan, exit: ChildExit): Error {
 }
 
 async function record(
-  { options, directory, lock }: LaunchInput,
+  { advertise, directory, lock }: LaunchInput,
   { pid, sockets, leaseKey }: { pid: number; sockets: string; leaseKey: string | undefined },
 ): Promise<void> {
   const [owner, child] = [await identifyProcess(process.pid), await identifyProcess(pid)];
@@ -131,7 +133,7 @@ async function record(
   await directory.writeRecord({
     owner,
     child,
-    advertise: options.advertise,
+    advertise,
     sockets,
     ...(lock === undefined ? {} : { lock: lock.file }),
     ...(leaseKey === undefined ? {} : { leaseKey }),

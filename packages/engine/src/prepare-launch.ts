@@ -2,7 +2,7 @@
 // bucket.
 import { type DataDirectory, openDataDirectory } from "./data-directory.ts";
 import { openDirectoryLock } from "./directory-lock.ts";
-import type { ResolvedOptions } from "./engine-options.ts";
+import { checkAddress, type ResolvedOptions } from "./engine-options.ts";
 import type { LaunchInput } from "./launch.ts";
 import { endPredecessor } from "./predecessor.ts";
 import { claimStorage, clusterKey } from "./storage-records.ts";
@@ -27,8 +27,20 @@ export async function prepareLaunch(options: ResolvedOptions, signal: AbortSigna
     await lock?.take(signal);
     await claimStorage(bucket, signal);
     const key = await clusterKey(bucket, signal);
-    const runtime = await readWorkerRuntime();
-    return { options, directory, lock, binary, runtime, clusterKey: key, vars, secrets };
+    const advertise =
+      typeof options.advertise === "string" ? options.advertise : await options.advertise(signal);
+    checkAddress(advertise);
+    return {
+      options,
+      advertise,
+      directory,
+      lock,
+      binary,
+      runtime: await readWorkerRuntime(),
+      clusterKey: key,
+      vars,
+      secrets,
+    };
   } catch (error) {
     await lock?.close();
     throw error;

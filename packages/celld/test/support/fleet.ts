@@ -6,6 +6,8 @@ import { fileURLToPath } from "node:url";
 import { type Bucket, openBucket } from "@cellkit/bucket";
 import { type BucketServer, serveBucket } from "@cellkit/bucket/server";
 import { bundleProject, publishDeployment } from "@cellkit/deployment";
+import { type FleetKeyring, openFleetKeyring, type RoadRelay } from "@cellkit/peer";
+import { openRelay } from "../../src/open-relay.ts";
 import { freePort } from "./free-port.ts";
 import { TestNode } from "./test-node.ts";
 
@@ -38,6 +40,7 @@ export class Fleet implements AsyncDisposable {
   readonly directory: string;
   readonly #places: Place[] = [];
   readonly #running = new Set<TestNode>();
+  #road: { keyring: FleetKeyring; relay: RoadRelay; port: number } | undefined;
 
   private constructor(store: BucketServer, directory: string) {
     this.store = store;
@@ -83,8 +86,11 @@ export class Fleet implements AsyncDisposable {
       listen: `127.0.0.1:${await freePort()}`,
       internalListen: `127.0.0.1:${await freePort()}`,
     };
+    const { port: roadPort } = await this.#openRoad();
     const node = new TestNode({
       ...this.#places[index],
+      roadPort,
+      roadRelay: false,
       bucket: this.bucketUrl,
       endpoint: endpoint ?? this.store.endpoint,
       credentials,
@@ -96,9 +102,22 @@ export class Fleet implements AsyncDisposable {
     return node;
   }
 
-  /** Ends all nodes at once, then the bucket server. */
+  /** One relay for all nodes, since they share a machine: none of them takes it along when it ends. */
+  async #openRoad(): Promise<{ port: number }> {
+    if (this.#road === undefined) {
+      const keyring = await openFleetKeyring(this.bucket, { create: true });
+      const self = "relay";
+      const opened = await openRelay({ bucket: this.bucket, keyring, self, port: 0, onFailure: () => {} });
+      this.#road = { keyring, ...opened };
+    }
+    return this.#road;
+  }
+
+  /** Ends all nodes at once, then the relay and the bucket server. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#running].map((node) => node.kill()));
+    await this.#road?.relay.close();
+    await this.#road?.keyring.close();
     await this.bucket.close();
     await this.store.close();
     await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
