@@ -6,6 +6,7 @@ import { deploy } from "./commands/deploy.ts";
 import { dev } from "./commands/dev.ts";
 import { diagnose } from "./commands/diagnose.ts";
 import { peerRotate } from "./commands/peer-rotate.ts";
+import { road } from "./commands/road.ts";
 
 await runCommand({
   name: "cellkit",
@@ -17,6 +18,7 @@ await runCommand({
       deploy,
       diagnose,
       bucket: commandGroup("Buckets", { serve: bucketServe }),
+      road,
       peer: commandGroup("What nodes say to each other", { rotate: peerRotate }),
     },
   ),
