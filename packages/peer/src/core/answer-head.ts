@@ -18,7 +18,8 @@ const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t\u0020-\u007e\u0080-\u00
 
 /** Collects the head of one answer. */
 export class AnswerHeadReader {
-  #held: Buffer = Buffer.alloc(0);
+  readonly #held = Buffer.allocUnsafe(maxAnswerHeadBytes);
+  #have = 0;
 
   /**
    * Takes the next bytes; answers the head once it is whole, with the bytes behind it.
@@ -26,20 +27,18 @@ export class AnswerHeadReader {
    * @throws TunnelHeadError CELLKIT_PEER_TUNNEL_HEAD for a head above 16 KiB, and for what is no HTTP/1.1 answer
    */
   push(chunk: Uint8Array): { readonly head: AnswerHead; readonly rest: Uint8Array } | undefined {
-    const all = this.#held.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#held, chunk]);
-    const end = all.indexOf(headEnd);
-    if (end < 0) {
-      if (all.length > maxAnswerHeadBytes) throw new TunnelHeadError(`over ${maxAnswerHeadBytes} bytes`);
-      this.#held = all;
-      return undefined;
+    const before = this.#have;
+    this.#have += Math.min(chunk.length, maxAnswerHeadBytes - before);
+    this.#held.set(chunk.subarray(0, this.#have - before), before);
+    const held = this.#held.subarray(0, this.#have);
+    // The end may have begun in the bytes before.
+    const end = held.indexOf(headEnd, Math.max(0, before - headEnd.length + 1));
+    if (end >= 0) {
+      const rest = chunk.subarray(end + headEnd.length - before);
+      return { head: parseAnswerHead(held.toString("latin1", 0, end)), rest };
     }
-    if (end + headEnd.length > maxAnswerHeadBytes) {
-      throw new TunnelHeadError(`over ${maxAnswerHeadBytes} bytes`);
-    }
-    return {
-      head: parseAnswerHead(all.toString("latin1", 0, end)),
-      rest: all.subarray(end + headEnd.length),
-    };
+    if (this.#have === maxAnswerHeadBytes) throw new TunnelHeadError(`over ${maxAnswerHeadBytes} bytes`);
+    return undefined;
   }
 }
 

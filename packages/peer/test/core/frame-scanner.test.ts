@@ -71,6 +71,7 @@ test("a close opcode inside a payload is no close", () => {
 
 test.each([
   ["a masked frame", Uint8Array.of(0x81, 0x85, 1, 2, 3, 4, 5, 6, 7, 8, 9)],
+  ["a masked frame without payload", Uint8Array.of(0x81, 0x80, 0, 0, 0, 0, 0, 0, 0, 0)],
   ["a length above 2^53", Uint8Array.of(0x82, 127, 0xff, 0, 0, 0, 0, 0, 0, 0)],
 ])("after %s nothing may be written any more", (_what, bytes) => {
   const scanner = scan([bytes]);
