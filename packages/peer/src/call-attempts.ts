@@ -2,10 +2,11 @@
 
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
+import { recordsExtension } from "./core/records-offer.ts";
 import { decideRetry, type RetryClass, retryClassOf, routeBackoffMs } from "./core/retry-class.ts";
 import { NoLiveNodeError, PeerUnreachableError, StaleOwnerError, TunnelRefusedError } from "./errors.ts";
 import type { NodeDirectory } from "./node-directory.ts";
-import { type NodeRecord, recordsExtension } from "./node-record.ts";
+import type { NodeRecord } from "./node-record.ts";
 import { parsePeerAddress } from "./peer-address.ts";
 import type { Peer } from "./tunnel-pool.ts";
 import { tunnelVersionText } from "./wire.ts";

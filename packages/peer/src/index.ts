@@ -4,7 +4,7 @@ export { type CellAddress, currentScript, type ResolvedCell, resolveCell } from 
 export type { PeerAddress } from "./connection.ts";
 export { type PeerVersion, peerHeader } from "./core/constants.ts";
 export { FleetKey, formatFleetKey, parseFleetKey } from "./core/fleet-key.ts";
-export type { RecordsMode } from "./core/records-offer.ts";
+export { type RecordsMode, recordsExtension } from "./core/records-offer.ts";
 export type { PeerRefusal, PeerRefusalError } from "./core/refusal.ts";
 export { type PeerHeaders, type RequestToSign, signRequest } from "./core/sign.ts";
 export type { HeaderPairs } from "./core/signed-head.ts";
@@ -101,7 +101,6 @@ export {
   type NodeRecord,
   nodeRecordKey,
   parseNodeRecord,
-  recordsExtension,
   type ShownKeys,
 } from "./node-record.ts";
 export {

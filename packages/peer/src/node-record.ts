@@ -11,9 +11,6 @@ export const nodeRecordPrefix = "nodes/";
 /** A longer record is refused unread. A complete one of ours has about 1,200 bytes. */
 export const maxNodeRecordBytes = 65_536;
 
-/** By `extensions`: the node takes encrypted records inside tunnels (docs/protocol/records.md), and insists on them. */
-export const recordsExtension = "records-1";
-
 /** What a node says of its load. Every number is a non-negative integer. */
 export interface NodeLoad {
   /** When it was measured, in milliseconds since the Unix epoch, by the node's clock. */
@@ -52,7 +49,7 @@ export interface NodeRecord {
   /** Ed25519 public key of this process, 64 hex digits; empty when the record does not say. */
   readonly probePublicKey: string;
   readonly load?: NodeLoad | undefined;
-  /** Of this protocol's extensions, those it speaks: {@link recordsExtension}. */
+  /** Of this protocol's extensions, those it speaks: `records-1`. */
   readonly extensions: readonly string[];
   readonly peerKeys?: ShownKeys | undefined;
   /** Loopback address under which the nodes' relays find it. */

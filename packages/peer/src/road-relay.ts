@@ -11,6 +11,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { carry, cut } from "./carry.ts";
 import type { FleetKey } from "./core/fleet-key.ts";
+import { recordsExtension } from "./core/records-offer.ts";
 import { aliasKey, parseAliasClaim, roadAliasOf } from "./core/road-alias.ts";
 import { dialTunnel } from "./dial-tunnel.ts";
 import { RoadAliasError } from "./errors.ts";
@@ -22,7 +23,6 @@ import {
   type NodeRecord,
   nodeRecordKey,
   parseNodeRecord,
-  recordsExtension,
 } from "./node-record.ts";
 import { parsePeerAddress } from "./peer-address.ts";
 

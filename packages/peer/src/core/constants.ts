@@ -27,8 +27,5 @@ export const retentionWindows = 2;
 /** How many nonces a receiver remembers: 60 s of 16,000 requests each second. */
 export const defaultReplayCapacity = 1_000_000;
 
-/** Length of a SHA-256 or an HMAC-SHA-256 in hex digits. */
-export const sha256HexLength = 64;
-
 /** SHA-256 of no bytes: the body hash of every request without a body. */
 export const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

@@ -3,7 +3,7 @@
 import { sign, verify } from "node:crypto";
 
 /** First line of the text that a probed node signs. */
-export const probeDomain = "cells-peer-probe-v1";
+const probeDomain = "cells-peer-probe-v1";
 
 /** Header of the prober's challenge: 32 random bytes in 64 lower-case hex digits. */
 export const probeChallengeHeader = "x-cells-probe-challenge";

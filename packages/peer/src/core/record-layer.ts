@@ -22,7 +22,7 @@ export const recordTagBytes = 16;
  * After so many records a direction changes its key. A key then seals at most 64 GiB: 2^32 blocks, well under the 2^34.5
  * that RFC 8446 §5.5 gives AES-GCM.
  */
-export const recordsPerKey = 2 ** 20;
+const recordsPerKey = 2 ** 20;
 
 /** Records that one direction may carry; at 1,000,000 a second that is nine years. */
 export const maxRecordCount = 2 ** 48;

@@ -5,7 +5,7 @@ import type { TunnelKind } from "./tunnel-kind.ts";
 /** Carries the offer in an establishment and the acceptance in its 101. */
 export const recordsHeader = "x-cellkit-records";
 
-/** The member of `extensions` in a node's record that says "this node has records". */
+/** The member of `extensions` in a node's record that says: this node takes records, and insists on them. */
 export const recordsExtension = "records-1";
 
 /**

@@ -25,7 +25,7 @@ export function retryClassOf({ connected, status, staleMarker }: FailedAttempt):
 }
 
 /** How often each class was retried in this call. */
-export interface RetriesDone {
+interface RetriesDone {
   readonly notOwner: number;
   readonly neverConnected: number;
 }

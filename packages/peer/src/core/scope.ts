@@ -10,7 +10,7 @@ const halfBytes = 16;
 /** Key text of the one namespace that all D1 databases of a fleet share. */
 const databaseNamespace = "cells:v1:d1:__D1Database";
 /** Class name of D1 databases. */
-export const databaseClass = "__D1Database";
+const databaseClass = "__D1Database";
 
 /** A cell's class and id, as they stand in its scope. */
 export interface Scope {
