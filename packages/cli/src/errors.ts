@@ -95,3 +95,11 @@ export class RotationWaitError extends CliError {
     this.nodes = nodes;
   }
 }
+
+/** What a call was to send, or how, does not fit. The message says what to give instead. */
+export class CallInputError extends CliError {
+  override readonly name = "CallInputError";
+  readonly code = "CELLKIT_CLI_CALL_INPUT";
+  /** The process ends with 2: a further try cannot help. */
+  readonly exitCode = 2;
+}

@@ -2,6 +2,7 @@
 // The `cellkit` command.
 import { commandGroup, packageVersion, runCommand } from "@cellkit/daemon";
 import { bucketServe } from "./commands/bucket-serve.ts";
+import { call } from "./commands/call.ts";
 import { deploy } from "./commands/deploy.ts";
 import { dev } from "./commands/dev.ts";
 import { diagnose } from "./commands/diagnose.ts";
@@ -12,10 +13,11 @@ await runCommand({
   name: "cellkit",
   version: packageVersion(import.meta.url),
   commands: commandGroup(
-    "Run cells: a fleet on this machine, deployments, buckets, what is wrong with a fleet",
+    "Run cells: a fleet on this machine, deployments, buckets, calls, what is wrong with a fleet",
     {
       dev,
       deploy,
+      call,
       diagnose,
       bucket: commandGroup("Buckets", { serve: bucketServe }),
       road,

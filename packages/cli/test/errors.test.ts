@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import * as everything from "../src/index.ts";
 import {
+  CallInputError,
   CliError,
   KeyFileError,
   LocalFleetError,
@@ -42,6 +43,12 @@ const table: Array<[CliError, name: string, code: string, message: RegExp]> = [
     "WatchError",
     "CELLKIT_CLI_WATCH",
     /^\/a cannot be watched \(ENOSPC\): raise .*, or give --no-watch$/,
+  ],
+  [
+    new CallInputError("--data @x: the file cannot be read", { cause }),
+    "CallInputError",
+    "CELLKIT_CLI_CALL_INPUT",
+    /^--data @x: the file cannot be read$/,
   ],
   [
     new KeyFileError("/a/key", { cause }),

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { optionsTable } from "@cellkit/daemon";
 import { describe, expect, it } from "vitest";
 import { bucketServeOptions } from "../src/commands/bucket-serve.ts";
+import { callOptions } from "../src/commands/call.ts";
 import { deployOptions } from "../src/commands/deploy.ts";
 import { devOptions } from "../src/commands/dev.ts";
 import { diagnoseOptions } from "../src/commands/diagnose.ts";
@@ -14,6 +15,7 @@ describe("the README has the options, and nothing else, of", () => {
   it.each([
     ["dev", devOptions],
     ["deploy", deployOptions],
+    ["call", callOptions],
     ["diagnose", diagnoseOptions],
     ["peer rotate", peerRotateOptions],
     ["bucket serve", bucketServeOptions],
