@@ -4,6 +4,7 @@ import { renderWorkerdConfig } from "./core/workerd-config.ts";
 import { credentialsFile } from "./credentials-file.ts";
 import type { ResolvedOptions } from "./engine-options.ts";
 import type { LaunchInput } from "./launch.ts";
+import type { SocketDirectory } from "./socket-directory.ts";
 
 const configName = "config.capnp";
 const passedVariable =
@@ -14,13 +15,16 @@ const credentialVariable = /^AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|
 /** Writes what workerd reads, and answers the path of the config. @throws DataDirectoryError, what credentials throw */
 export async function writeConfig(
   { options, advertise, directory, plan, runtime, clusterKey, vars, secrets }: LaunchInput,
-  sockets: { publicSocket: string; controlSocket: string },
+  { publicSocket, controlSocket, peerSocket, peerRpcSocket }: SocketDirectory,
 ): Promise<string> {
   const credentials = await credentialsFile(options);
   const { config, files } = renderWorkerdConfig(
     plan,
     {
-      ...sockets,
+      publicSocket,
+      controlSocket,
+      peerSocket,
+      peerRpcSocket,
       cfBlobHeader: options.cfBlobHeader,
       storageDirectory: directory.cells,
       bucketUrl: options.bucketUrl,

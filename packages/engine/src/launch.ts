@@ -5,6 +5,7 @@ import { type ChildExit, startChild, type WorkerdChild } from "./child-process.t
 import { clusterReady, entryAnswers } from "./control-client.ts";
 import { classifyDeath } from "./core/child-death.ts";
 import type { WorkerPlan } from "./core/worker-plan.ts";
+import type { WorkerRuntime } from "./core/workerd-config.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { ResolvedOptions } from "./engine-options.ts";
@@ -12,7 +13,7 @@ import { WorkerdStartError, WorkerLoadError } from "./errors.ts";
 import { findLease, listLeases } from "./lease.ts";
 import { pause } from "./pause.ts";
 import { identifyProcess } from "./process-identity.ts";
-import { makeSocketDirectory } from "./socket-directory.ts";
+import { makeSocketDirectory, type SocketDirectory } from "./socket-directory.ts";
 
 /** What a launch needs beside the options. */
 export interface LaunchInput {
@@ -23,7 +24,7 @@ export interface LaunchInput {
   /** Held by this process; workerd inherits it. */
   readonly lock: DirectoryLock | undefined;
   readonly binary: string;
-  readonly runtime: string;
+  readonly runtime: WorkerRuntime;
   readonly plan: WorkerPlan;
   readonly clusterKey: string;
   readonly vars: Readonly<Record<string, string>>;
@@ -33,8 +34,7 @@ export interface LaunchInput {
 /** A workerd that was started; `started` says when it serves. */
 export interface Launched {
   readonly child: WorkerdChild;
-  readonly publicSocket: string;
-  readonly controlSocket: string;
+  readonly sockets: Omit<SocketDirectory, "path" | "remove">;
   /** The cluster port, once it serves; rejects with what went wrong. */
   readonly started: Promise<number>;
   /** Resolves after the process is reaped and its sockets are removed. */
@@ -54,9 +54,8 @@ const answerTimeoutMs = 1000;
 export async function launch(input: LaunchInput, signal: AbortSignal): Promise<Launched> {
   const { options, directory } = input;
   const sockets = await makeSocketDirectory(options.directory);
-  const { publicSocket, controlSocket } = sockets;
   const { child, before } = await (async () => {
-    const configFile = await writeConfig(input, { publicSocket, controlSocket });
+    const configFile = await writeConfig(input, sockets);
     const before = await listLeases(options.bucket, signal);
     const child = await startChild({
       binary: input.binary,
@@ -87,13 +86,16 @@ export async function launch(input: LaunchInput, signal: AbortSignal): Promise<L
     });
     // Handled by the race below; this keeps a later end of the process from being an unhandled rejection.
     died.catch(() => undefined);
-    const port = await Promise.race([died, waitUntilServing(child, controlSocket, options.startTimeoutMs)]);
+    const port = await Promise.race([
+      died,
+      waitUntilServing(child, sockets.controlSocket, options.startTimeoutMs),
+    ]);
     await Promise.race([died, findOwnLease()]);
     await record(input, { pid: child.pid, sockets: sockets.path, leaseKey });
     return port;
   })();
   started.catch(() => undefined);
-  return { child, publicSocket, controlSocket, started, exited, leaseKey: findOwnLease };
+  return { child, sockets, started, exited, leaseKey: findOwnLease };
 }
 
 async function waitUntilServing(

@@ -75,6 +75,13 @@ export interface NodeEngine extends AsyncDisposable {
    * of `reservedFieldPrefixes` out of them.
    */
   readonly publicSocket: string | undefined;
+  /**
+   * Unix socket for the bytes of a peer's tunnel of kind `do`: HTTP/1.1 with absolute URLs and the protocol's control
+   * fields, answered with its version field. Only for what a peer has signed. Undefined while nothing serves.
+   */
+  readonly peerSocket: string | undefined;
+  /** The same for tunnels of kind `rpc`. */
+  readonly peerRpcSocket: string | undefined;
   /** Request header that carries `request.cf` as JSON on the public socket. Keep its name from clients. */
   readonly cfBlobHeader: string;
   /** Loopback port to which celld carries a peer's CONNECT; undefined while nothing serves. */

@@ -15,6 +15,8 @@ export interface SocketDirectory {
   readonly path: string;
   readonly publicSocket: string;
   readonly controlSocket: string;
+  readonly peerSocket: string;
+  readonly peerRpcSocket: string;
   /** Removes it with all that is in it. */
   remove(): Promise<void>;
 }
@@ -48,10 +50,13 @@ function socketDirectory(path: string): SocketDirectory {
     path,
     publicSocket: join(path, "public"),
     controlSocket: join(path, "control"),
+    peerSocket: join(path, "peer"),
+    peerRpcSocket: join(path, "rpc"),
     remove: () => rm(path, { recursive: true, force: true }),
   };
 }
 
+/** The control socket has the longest path. */
 function fits({ controlSocket }: SocketDirectory): boolean {
   return Buffer.byteLength(controlSocket) < socketPathBytes;
 }

@@ -27,7 +27,7 @@ export async function watchChild(launched: Launched, options: WatchOptions): Pro
   while (!gone.signal.aborted) {
     await pause(watchMs, gone.signal).catch(() => undefined);
     if (gone.signal.aborted) break;
-    if (await entryAnswers(launched.controlSocket, answerTimeoutMs)) {
+    if (await entryAnswers(launched.sockets.controlSocket, answerTimeoutMs)) {
       lastAnswerMs = performance.now();
       options.answered();
     } else if (performance.now() - lastAnswerMs >= options.watchdogMs) {

@@ -1,12 +1,13 @@
-// Reads the module that runs inside workerd. It is a file of its own and not text in this package's code, so that it can be
-// read, formatted and checked as what it is; the build copies it beside the bundle.
+// Reads the modules that run inside workerd. They are files of their own and not text in this package's code, so that they
+// can be read, formatted and checked as what they are; the build copies them beside the bundle.
 import { readFile } from "node:fs/promises";
+import type { WorkerRuntime } from "./core/workerd-config.ts";
 
-const location = new URL("./worker/runtime.js", import.meta.url);
-let text: Promise<string> | undefined;
+const read = (name: string) => readFile(new URL(`./worker/${name}`, import.meta.url), "utf8");
+let texts: Promise<WorkerRuntime> | undefined;
 
-/** The text of the runtime module. */
-export function readWorkerRuntime(): Promise<string> {
-  text ??= readFile(location, "utf8");
-  return text;
+/** The texts of the modules. */
+export function readWorkerRuntime(): Promise<WorkerRuntime> {
+  texts ??= Promise.all([read("runtime.js"), read("peer.js")]).then(([runtime, peer]) => ({ runtime, peer }));
+  return texts;
 }

@@ -68,7 +68,13 @@ class WorkerdEngine implements NodeEngine {
     return this.#state;
   }
   get publicSocket(): string | undefined {
-    return this.#serving?.launched.publicSocket;
+    return this.#serving?.launched.sockets.publicSocket;
+  }
+  get peerSocket(): string | undefined {
+    return this.#serving?.launched.sockets.peerSocket;
+  }
+  get peerRpcSocket(): string | undefined {
+    return this.#serving?.launched.sockets.peerRpcSocket;
   }
   get cfBlobHeader(): string {
     return this.#options.cfBlobHeader;
@@ -160,14 +166,14 @@ class WorkerdEngine implements NodeEngine {
       deployment: this.#deployment,
       restartCount: this.#restartCount,
       membership: this.#membership,
-      ...(await processSnapshot(this.#launched?.child.pid, this.#serving?.launched.controlSocket)),
+      ...(await processSnapshot(this.#launched?.child.pid, this.#serving?.launched.sockets.controlSocket)),
     };
   }
 
   async #closeCells(timeoutMs: number): Promise<ClosedCells> {
     const serving = this.#serving;
     if (serving === undefined) return { cells: 0, regularSockets: 0, failed: 0 };
-    const { cells, regular, failed } = await closeCellSockets(serving.launched.controlSocket, {
+    const { cells, regular, failed } = await closeCellSockets(serving.launched.sockets.controlSocket, {
       code: closeCode,
       reason: closeReason,
       timeoutMs,

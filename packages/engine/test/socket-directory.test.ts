@@ -22,6 +22,8 @@ it("lies in the data directory, for its owner only, without what a killed predec
     path: join(root, "sockets"),
     publicSocket: join(root, "sockets", "public"),
     controlSocket: join(root, "sockets", "control"),
+    peerSocket: join(root, "sockets", "peer"),
+    peerRpcSocket: join(root, "sockets", "rpc"),
   });
   expect(await readdir(sockets.path)).toEqual([]);
   expect((await stat(sockets.path)).mode & 0o777).toBe(0o700);

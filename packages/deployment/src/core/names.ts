@@ -13,10 +13,18 @@ export const scriptName = z
   );
 
 /** What the entry module of a node, which stands in front of the application's main module, exports under its own names. */
-export const reservedExports = { control: "CellkitControl", public: "CellkitPublic" } as const;
+export const reservedExports = {
+  control: "CellkitControl",
+  peer: "CellkitPeer",
+  public: "CellkitPublic",
+} as const;
 
 /** Modules that a node puts beside the application's. */
-export const reservedModules = { entry: "cellkit-entry.js", runtime: "cellkit-runtime.js" } as const;
+export const reservedModules = {
+  entry: "cellkit-entry.js",
+  runtime: "cellkit-runtime.js",
+  peer: "cellkit-peer.js",
+} as const;
 
 /** Names that no class of cells may have: the entry module exports something else under each of them. */
 const takenExports: readonly string[] = [...Object.values(reservedExports), "default"];

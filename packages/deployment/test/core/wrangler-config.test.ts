@@ -233,12 +233,15 @@ it("all problems of a file are listed at once", () => {
 });
 
 describe("what no node can load is refused", () => {
-  it.each(["default", "CellkitControl", "CellkitPublic"])("a class of cells named %s", (name) => {
-    const changes = { migrations: [{ tag: "v1", new_sqlite_classes: ["Counter", name] }] };
-    expect(problems(smallConfig(changes))).toEqual([
-      `migrations[0].new_sqlite_classes[1]: a class of cells cannot be named ${name}, which a node needs for itself: rename it`,
-    ]);
-  });
+  it.each(["default", "CellkitControl", "CellkitPeer", "CellkitPublic"])(
+    "a class of cells named %s",
+    (name) => {
+      const changes = { migrations: [{ tag: "v1", new_sqlite_classes: ["Counter", name] }] };
+      expect(problems(smallConfig(changes))).toEqual([
+        `migrations[0].new_sqlite_classes[1]: a class of cells cannot be named ${name}, which a node needs for itself: rename it`,
+      ]);
+    },
+  );
 
   it.each([
     ["1999-12-31", "1999-12-31 is before 2000-01-01, the oldest there is"],

@@ -9,6 +9,7 @@ export type CapnpValue =
   | boolean
   | { embed: string }
   | { constant: string }
+  | { enumerant: string }
   | readonly CapnpValue[]
   | { readonly fields: Readonly<Record<string, CapnpValue | undefined>> };
 
@@ -41,6 +42,7 @@ export function capnpText(value: CapnpValue, depth = 0): string {
     return `[\n${value.map((item) => inner + capnpText(item, depth + 1)).join(",\n")}\n${outer}]`;
   }
   if ("embed" in value) return `embed ${capnpString(value.embed)}`;
+  if ("enumerant" in value) return value.enumerant;
   if ("constant" in value) return `.${value.constant}`;
   const members = Object.entries(value.fields).flatMap(([name, member]) =>
     member === undefined ? [] : [`${name} = ${capnpText(member, depth + 1)}`],

@@ -27,7 +27,8 @@ export interface WorkerPlan {
 }
 
 /** Modules of ours beside the Worker's; a deployment may not use these names. */
-export const { entry: entryModuleName, runtime: runtimeModuleName } = reservedModules;
+export const { entry: entryModuleName, runtime: runtimeModuleName, peer: peerModuleName } = reservedModules;
+const ownModules: readonly string[] = Object.values(reservedModules);
 
 /** The flag that gives `ctx.exports`, which the control entrypoint needs, and the first date that implies it. */
 const exportsFlag = "enable_ctx_exports";
@@ -41,7 +42,7 @@ const exportsFlagDate = "2025-11-17";
 export function planWorker({ scriptName, version, manifest, modules }: Deployment): WorkerPlan {
   const { main_module, do_classes, sqlite_classes, raw_metadata } = manifest;
   const label = `deployment ${scriptName}@${version}`;
-  const taken = modules.find(({ name }) => name === entryModuleName || name === runtimeModuleName);
+  const taken = modules.find(({ name }) => ownModules.includes(name));
   if (taken !== undefined) {
     throw new DeploymentUnsupportedError(
       `${label}: the module name ${taken.name} is cellkit's own; rename the module and deploy again`,

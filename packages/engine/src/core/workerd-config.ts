@@ -1,9 +1,15 @@
-// The config of one workerd process: one service, two unix sockets, one cluster. Every string that comes from outside goes
+// The config of one workerd process: one service, four unix sockets, one cluster. Every string that comes from outside goes
 // through capnp-text; modules are files beside the config (`embed`), so their content needs no escaping at all.
 import { VarsFileError } from "../errors.ts";
 import { type CapnpValue, capnpText, struct } from "./capnp-text.ts";
-import { controlEntrypoint, publicEntrypoint, renderEntryModule } from "./entry-module.ts";
-import { entryModuleName, runtimeModuleName, type WorkerBinding, type WorkerPlan } from "./worker-plan.ts";
+import { controlEntrypoint, peerEntrypoint, publicEntrypoint, renderEntryModule } from "./entry-module.ts";
+import {
+  entryModuleName,
+  peerModuleName,
+  runtimeModuleName,
+  type WorkerBinding,
+  type WorkerPlan,
+} from "./worker-plan.ts";
 
 /** Where one workerd process lives and which cluster it joins. */
 export interface WorkerdInstance {
@@ -13,6 +19,10 @@ export interface WorkerdInstance {
   readonly publicSocket: string;
   /** Unix socket that serves the control entrypoint. */
   readonly controlSocket: string;
+  /** Unix socket at which the peers' tunnels of kind `do` come out: absolute URLs on the request line. */
+  readonly peerSocket: string;
+  /** The same for tunnels of kind `rpc`, whose requests have a path on the request line. */
+  readonly peerRpcSocket: string;
   /** Request header that carries `request.cf` as JSON; its name is a secret between celld and workerd. */
   readonly cfBlobHeader: string;
   /** `s3://bucket/prefix`. */
@@ -39,6 +49,14 @@ export interface RenderedConfig {
   readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[];
 }
 
+/** The modules of src/worker/, as text. */
+export interface WorkerRuntime {
+  /** runtime.js */
+  readonly runtime: string;
+  /** peer.js */
+  readonly peer: string;
+}
+
 const storageService = "do-storage";
 const applicationService = "app";
 const encoder = new TextEncoder();
@@ -51,17 +69,17 @@ export function cellKey(scriptName: string, className: string): string {
 /**
  * The workerd config of a plan on an instance, as Cap'n Proto text, and the modules it embeds.
  *
- * @param runtime the text of src/worker/runtime.js
  * @throws VarsFileError (CELLKIT_ENGINE_VARS_FILE) when a var has the name of a binding of cells
  */
 export function renderWorkerdConfig(
   plan: WorkerPlan,
   instance: WorkerdInstance,
-  runtime: string,
+  { runtime, peer }: WorkerRuntime,
 ): RenderedConfig {
   const own = [
     { name: entryModuleName, kind: "esm", bytes: encoder.encode(renderEntryModule(plan)) },
     { name: runtimeModuleName, kind: "esm", bytes: encoder.encode(runtime) },
+    { name: peerModuleName, kind: "esm", bytes: encoder.encode(peer) },
   ] as const;
   const modules = [...own, ...plan.modules].map((module, index) => ({ ...module, file: `module-${index}` }));
   const members = { esm: "esModule", wasm: "wasm", text: "text", data: "data" } as const;
@@ -81,13 +99,17 @@ export function renderWorkerdConfig(
       struct({ name: storageService, disk: struct({ path: instance.storageDirectory, writable: true }) }),
     ],
     sockets: [
-      socket(
-        "public",
-        instance.publicSocket,
-        publicEntrypoint,
-        struct({ cfBlobHeader: instance.cfBlobHeader }),
-      ),
-      socket("control", instance.controlSocket, controlEntrypoint, struct({})),
+      socket("public", instance.publicSocket, {
+        http: struct({ cfBlobHeader: instance.cfBlobHeader }),
+        entrypoint: publicEntrypoint,
+      }),
+      socket("control", instance.controlSocket, { entrypoint: controlEntrypoint }),
+      socket("peer", instance.peerSocket, {
+        http: struct({ style: { enumerant: "proxy" } }),
+        entrypoint: peerEntrypoint,
+        props: { kind: "do" },
+      }),
+      socket("peer-rpc", instance.peerRpcSocket, { entrypoint: peerEntrypoint, props: { kind: "rpc" } }),
     ],
     cluster: struct({
       bucket: instance.bucketUrl,
@@ -113,12 +135,18 @@ export function renderWorkerdConfig(
   };
 }
 
-function socket(name: string, path: string, entrypoint: string, http: CapnpValue): CapnpValue {
+function socket(
+  name: string,
+  path: string,
+  to: { entrypoint: string; http?: CapnpValue; props?: Readonly<Record<string, string>> },
+): CapnpValue {
+  const { entrypoint, http = struct({}), props } = to;
+  const given = props === undefined ? undefined : struct({ json: JSON.stringify(props) });
   return struct({
     name,
     address: `unix:${path}`,
     http,
-    service: struct({ name: applicationService, entrypoint }),
+    service: struct({ name: applicationService, entrypoint, props: given }),
   });
 }
 

@@ -8,6 +8,7 @@
 //  cell classes        note which cells were opened here and which regular sockets each of them holds; the objects are
 //                      instances of the application's class and of nothing else
 //  control entrypoint  what celld asks over its own unix socket: counters, and to close the regular sockets of cells here
+//  forPeers            what peer.js, whose entrypoint takes the tunnels of peers, has in common with this module
 //
 // Why sockets are found the way they are: a regular socket can only be touched from the cell that accepted it, and nothing
 // tells which cell that is at the moment of accept(). So accept() puts the socket aside, and when a handler of a cell
@@ -28,6 +29,8 @@ const handlers = ["fetch", "alarm", "webSocketMessage", "webSocketClose", "webSo
 const counters = { requests: 0, inFlight: 0, failed: 0, opened: 0 };
 /** The cells opened here, by scope. Eviction is silent: without WeakRef (old compatibility dates) none ever leaves. */
 const cells = new Map();
+/** The names of the classes that are wrapped. */
+const cellNames = new Set();
 const recordOf = new WeakMap();
 /** Handlers that are wrapped already. */
 const watched = new WeakSet();
@@ -119,18 +122,20 @@ function cleaned(response) {
 function reservedNames(headers) {
   let found;
   for (const name of headers.keys()) {
-    if (
-      name.startsWith("x-cells-") ||
-      name.startsWith("x-celld-") ||
-      name.startsWith("cellkit-") ||
-      name === "proxy-status"
-    ) {
+    if (isReserved(name) || name === "proxy-status") {
       found ??= [];
       found.push(name);
     }
   }
   return found;
 }
+
+function isReserved(name) {
+  return name.startsWith("x-cells-") || name.startsWith("x-celld-") || name.startsWith("cellkit-");
+}
+
+/** For the entrypoint of peers. */
+export const forPeers = { cellNames, hasSmallBody, isReserved, outcomeOf };
 
 // --- cells -------------------------------------------------------------------------------------------------------------
 
@@ -140,6 +145,7 @@ export function cellClass(exportName, Base) {
       `the class ${exportName} has a namespace, but the Worker exports no class of that name`,
     );
   }
+  cellNames.add(exportName);
   for (const handler of handlers) watchHandler(Base.prototype, handler);
   // Not a class: that would have to call super() and so make an object of a class that the application does not know.
   function Cell(...args) {

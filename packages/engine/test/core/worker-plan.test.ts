@@ -43,10 +43,13 @@ describe("planWorker", () => {
     expect(plan({ compatibilityDate, compatibilityFlags }).compatibilityFlags).toEqual(expected);
   });
 
-  it.each(["cellkit-entry.js", "cellkit-runtime.js"])("refuses a module named %s", (name) => {
-    const modules = [{ name, kind: "esm", bytes: new Uint8Array() }] as const;
-    expect(() => plan({ modules })).toThrow(DeploymentUnsupportedError);
-  });
+  it.each(["cellkit-entry.js", "cellkit-runtime.js", "cellkit-peer.js"])(
+    "refuses a module named %s",
+    (name) => {
+      const modules = [{ name, kind: "esm", bytes: new Uint8Array() }] as const;
+      expect(() => plan({ modules })).toThrow(DeploymentUnsupportedError);
+    },
+  );
 
   it("refuses a deployment without its main module", () => {
     const bundle = testBundle({ source: "" });

@@ -8,6 +8,8 @@ const instance: WorkerdInstance = {
   storageDirectory: "/data/cells",
   publicSocket: "/run/cellkit/public",
   controlSocket: "/run/cellkit/control",
+  peerSocket: "/run/cellkit/peer",
+  peerRpcSocket: "/run/cellkit/rpc",
   cfBlobHeader: "cellkit-cf-0123",
   bucketUrl: "s3://fleet/prefix",
   bucketOptions: ["aws_region=us-east-1", "aws_credentials_file=/data/workerd/credentials"],
@@ -18,6 +20,7 @@ const instance: WorkerdInstance = {
   vars: {},
   secrets: {},
 };
+const runtime = { runtime: "// runtime", peer: "// peer" };
 const full: TestWorker = {
   source: "export default {}; export class Room {}; export class $Log {}",
   classes: ["Room", "$Log"],
@@ -35,25 +38,22 @@ const plan = (worker: TestWorker) => ({ ...planWorker(testBundle(worker)), versi
 
 describe("renderWorkerdConfig", () => {
   it("writes every part of a deployment", async () => {
-    const rendered = renderWorkerdConfig(
-      plan(full),
-      { ...instance, secrets: { TOKEN: "s3cret" } },
-      "// runtime",
-    );
+    const rendered = renderWorkerdConfig(plan(full), { ...instance, secrets: { TOKEN: "s3cret" } }, runtime);
     await expect(rendered.config).toMatchFileSnapshot("../golden/full.capnp");
   });
 
   it("writes a Worker without cells, vars or secrets", async () => {
-    const rendered = renderWorkerdConfig(plan({ source: "export default {}" }), instance, "// runtime");
+    const rendered = renderWorkerdConfig(plan({ source: "export default {}" }), instance, runtime);
     await expect(rendered.config).toMatchFileSnapshot("../golden/bare.capnp");
   });
 
   it("embeds the entry module, the runtime and the modules of the deployment, in that order", () => {
-    const { files } = renderWorkerdConfig(plan(full), instance, "// runtime");
+    const { files } = renderWorkerdConfig(plan(full), instance, runtime);
     expect(files.map(({ name }) => name)).toEqual(files.map((_, index) => `module-${index}`));
     expect(Buffer.from(files[0]?.bytes ?? []).toString()).toBe(renderEntryModule(plan(full)));
-    expect(Buffer.from(files[1]?.bytes ?? []).toString()).toBe("// runtime");
-    expect(files).toHaveLength(6);
+    expect(Buffer.from(files[1]?.bytes ?? []).toString()).toBe(runtime.runtime);
+    expect(Buffer.from(files[2]?.bytes ?? []).toString()).toBe(runtime.peer);
+    expect(files).toHaveLength(7);
   });
 
   it("lets the node's vars win over the deployment's, whatever their kind, and a secret over both", () => {
@@ -61,7 +61,7 @@ describe("renderWorkerdConfig", () => {
     const { config } = renderWorkerdConfig(
       plan(full),
       { ...instance, vars, secrets: { TOKEN: "s3cret" } },
-      "",
+      runtime,
     );
     const texts = [...config.matchAll(/\(name = "(\w+)", (?:text|json) = "(.*?)"\)/g)].map(
       ([, ...pair]) => pair,
@@ -71,20 +71,24 @@ describe("renderWorkerdConfig", () => {
   });
 
   it("refuses a var of the node that has the name of a binding of cells", () => {
-    expect(() => renderWorkerdConfig(plan(full), { ...instance, vars: { ROOM: "x" } }, "")).toThrow(
+    expect(() => renderWorkerdConfig(plan(full), { ...instance, vars: { ROOM: "x" } }, runtime)).toThrow(
       /^the vars file sets ROOM, which binds cells/,
     );
   });
 
   it("lets a secret win over a var of the same name", () => {
-    const { config } = renderWorkerdConfig(plan(full), { ...instance, secrets: { GREETING: "secret" } }, "");
+    const { config } = renderWorkerdConfig(
+      plan(full),
+      { ...instance, secrets: { GREETING: "secret" } },
+      runtime,
+    );
     expect(config.match(/name = "GREETING"/g)).toHaveLength(1);
     expect(config).toContain('(name = "GREETING", text = "secret")');
   });
 
   it("names workerd's time divisor only when it is not 1", () => {
     const render = (unsafeTimeDivisor: number) =>
-      renderWorkerdConfig(plan(full), { ...instance, unsafeTimeDivisor }, "").config;
+      renderWorkerdConfig(plan(full), { ...instance, unsafeTimeDivisor }, runtime).config;
     expect(render(1)).not.toContain("unsafeTimeDivisor");
     expect(render(10)).toContain("unsafeTimeDivisor = 10");
   });

@@ -17,6 +17,18 @@ const config :Workerd.Config = (
       address = "unix:/run/cellkit/control",
       http = (),
       service = (name = "app", entrypoint = "CellkitControl")
+    ),
+    (
+      name = "peer",
+      address = "unix:/run/cellkit/peer",
+      http = (style = proxy),
+      service = (name = "app", entrypoint = "CellkitPeer", props = (json = "{\"kind\":\"do\"}"))
+    ),
+    (
+      name = "peer-rpc",
+      address = "unix:/run/cellkit/rpc",
+      http = (),
+      service = (name = "app", entrypoint = "CellkitPeer", props = (json = "{\"kind\":\"rpc\"}"))
     )
   ],
   cluster = (
@@ -36,7 +48,8 @@ const worker :Workerd.Worker = (
   modules = [
     (name = "cellkit-entry.js", esModule = embed "module-0"),
     (name = "cellkit-runtime.js", esModule = embed "module-1"),
-    (name = "index.js", esModule = embed "module-2")
+    (name = "cellkit-peer.js", esModule = embed "module-2"),
+    (name = "index.js", esModule = embed "module-3")
   ],
   compatibilityDate = "2026-10-01",
   compatibilityFlags = [],
