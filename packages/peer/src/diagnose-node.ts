@@ -9,7 +9,7 @@ import { PeerNoAnswerError, PeerOptionError, PeerUnreachableError } from "./erro
 import { notHttp } from "./exchange.ts";
 import { type NodeView, viewNode } from "./node-view.ts";
 import { parsePeerAddress } from "./peer-address.ts";
-import { faultOfProof, type ProbeAnswer, type ProofFault, sendProbe } from "./peer-probe.ts";
+import { faultOfProof, type ProbeAnswer, type ProofFault, probeNode } from "./peer-probe.ts";
 import { isWrongTarget, seconds, whyUnauthorized } from "./why-unauthorized.ts";
 
 /** A node that is looked at: its record, or as much as is known. */
@@ -118,7 +118,7 @@ async function judge(target: DiagnosisTarget, view: NodeView, options: DiagnoseO
     };
   const node = target.node ?? view.node;
   const ask = (version: PeerVersion, key: FleetKey, shiftMs = 0): Promise<ProbeAnswer> =>
-    sendProbe(
+    probeNode(
       { address: parsePeerAddress(target.addr), node: node ?? unknownNode },
       { version, key, shiftMs, signal: options.signal },
     );

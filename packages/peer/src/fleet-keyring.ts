@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FleetKey } from "./core/fleet-key.ts";
 import { PeerOptionError } from "./errors.ts";
-import { createOrLoadFleetKeys, type FleetKeys, requireFleetKeys, shownKeys } from "./fleet-keys.ts";
+import { createOrLoadFleetKey, type FleetKeys, requireFleetKeys, shownKeys } from "./fleet-keys.ts";
 import type { FleetCallOptions, FleetStore } from "./fleet-store.ts";
 import type { ShownKeys } from "./node-record.ts";
 
@@ -20,7 +20,7 @@ export interface FleetKeyringOptions extends FleetCallOptions {
 
 /**
  * Reads the keys and keeps them fresh until `close()`.
- * @throws what {@link createOrLoadFleetKeys} or {@link requireFleetKeys} throws, PeerOptionError
+ * @throws what {@link createOrLoadFleetKey} or {@link requireFleetKeys} throws, PeerOptionError
  */
 export async function openFleetKeyring(
   store: FleetStore,
@@ -30,7 +30,7 @@ export async function openFleetKeyring(
   if (!Number.isInteger(refreshMs) || refreshMs < 100 || refreshMs > 30_000)
     throw new PeerOptionError("refreshMs", "must be a whole number from 100 to 30000");
   const keys = create
-    ? await createOrLoadFleetKeys(store, { signal })
+    ? await createOrLoadFleetKey(store, { signal })
     : await requireFleetKeys(store, { signal });
   return new FleetKeyring(store, keys, { refreshMs, onChange, onFailure });
 }

@@ -31,7 +31,7 @@ export interface FleetKeys {
   readonly rotation: { readonly record: KeyRotation; readonly etag: string } | undefined;
 }
 
-/** Options of {@link createOrLoadFleetKeys}. */
+/** Options of {@link createOrLoadFleetKey}. */
 export interface CreateFleetKeyOptions extends FleetCallOptions {
   /** @default randomBytes of node:crypto */
   random?: (byteCount: number) => Uint8Array;
@@ -85,7 +85,7 @@ export async function requireFleetKeys(
  *   written: neither outcome may be assumed; FleetKeyMissingError when the winner's key is gone; what
  *   {@link loadFleetKeys} throws
  */
-export async function createOrLoadFleetKeys(
+export async function createOrLoadFleetKey(
   store: FleetStore,
   options: CreateFleetKeyOptions = {},
 ): Promise<FleetKeys> {

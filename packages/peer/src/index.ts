@@ -57,7 +57,7 @@ export {
 export { FleetKeyring, type FleetKeyringOptions, openFleetKeyring } from "./fleet-keyring.ts";
 export {
   type CreateFleetKeyOptions,
-  createOrLoadFleetKeys,
+  createOrLoadFleetKey,
   type FleetKeys,
   fleetKeyKey,
   keyFingerprint,
@@ -131,8 +131,8 @@ export {
   type ProbeOptions,
   type ProbeTarget,
   type ProofFault,
+  probeNode,
   probePath,
-  sendProbe,
 } from "./peer-probe.ts";
 export { type AnswerProbeOptions, answerProbe, type ProbeIdentity, type ProbeReply } from "./probe-answer.ts";
 export { createProbeKey, type ProbeKey } from "./probe-key.ts";

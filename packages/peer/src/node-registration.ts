@@ -44,8 +44,9 @@ const maxRounds = 4;
 
 /**
  * Writes the record of a node, replacing one that a former process of that name left, and renews it until `close()`.
- * @throws NodeRecordUncertainError (CELLKIT_PEER_NODE_RECORD_UNCERTAIN), NodeRecordLostError, PeerOptionError, what the
- *   store throws, and the signal's reason
+ * @throws NodeRecordError (CELLKIT_PEER_NODE_RECORD) for a description that readers would refuse,
+ *   NodeRecordUncertainError (CELLKIT_PEER_NODE_RECORD_UNCERTAIN), PeerOptionError, what the store throws, and the
+ *   signal's reason
  */
 export async function registerNode(
   store: NodeStore,
@@ -104,6 +105,8 @@ export class NodeRegistration implements AsyncDisposable {
 
   /** @internal the first write; then the renewals begin */
   async begin(signal: AbortSignal | undefined): Promise<void> {
+    // What no reader would take must not get into the store.
+    parseNodeRecord(this.#key, this.#format(0));
     await this.#write(signal, "take");
     this.#running = this.#run();
   }
@@ -159,7 +162,7 @@ export class NodeRegistration implements AsyncDisposable {
       signal?.throwIfAborted();
       const anchorMs = performance.now();
       const expiresMs = Math.round(this.#options.clock() + this.#options.ttlMs);
-      const body = new TextEncoder().encode(formatNodeRecord({ ...this.#describe(), expiresMs }));
+      const body = this.#format(expiresMs);
       const write = await this.#put(body, signal);
       if (write.kind === "applied") {
         this.#etag = write.etag;
@@ -169,6 +172,10 @@ export class NodeRegistration implements AsyncDisposable {
       await this.#readBack(how, signal);
     }
     throw new NodeRecordUncertainError(this.#node);
+  }
+
+  #format(expiresMs: number): Uint8Array {
+    return new TextEncoder().encode(formatNodeRecord({ ...this.#describe(), expiresMs }));
   }
 
   #put(body: Uint8Array, signal: AbortSignal | undefined): Promise<FleetWrite> {
@@ -209,7 +216,7 @@ export class NodeRegistration implements AsyncDisposable {
     if (this.#lost) return;
     // First out of force by a conditional write: a successor's record is not ours to delete.
     for (let round = 0; round < maxRounds && this.#etag !== undefined; round++) {
-      const body = new TextEncoder().encode(formatNodeRecord({ ...this.#describe(), expiresMs: 0 }));
+      const body = this.#format(0);
       const write = await this.#store.replaceIf(this.#key, body, this.#etag);
       if (write.kind === "applied") {
         await this.#store.delete(this.#key);

@@ -72,7 +72,7 @@ const answerSchema = z.object({
  * Asks once.
  * @throws PeerUnreachableError, PeerNoAnswerError, and the signal's reason
  */
-export async function sendProbe(target: ProbeTarget, options: ProbeOptions): Promise<ProbeAnswer> {
+export async function probeNode(target: ProbeTarget, options: ProbeOptions): Promise<ProbeAnswer> {
   const { version, key, self = "diagnostic", shiftMs = 0, signal } = options;
   const challenge = randomBytes(32).toString("hex");
   const signed = signRequest({

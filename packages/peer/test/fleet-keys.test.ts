@@ -7,7 +7,7 @@ import {
   KeyRotationError,
 } from "../src/errors.ts";
 import {
-  createOrLoadFleetKeys,
+  createOrLoadFleetKey,
   fleetKeyKey,
   keyFingerprint,
   loadFleetKeys,
@@ -23,7 +23,7 @@ const random = (byte: number) => (count: number) => new Uint8Array(count).fill(b
 
 it("the first node makes the key, byte for byte as every node reads it", async () => {
   const store = new MemoryStore();
-  const { keys } = await createOrLoadFleetKeys(store, { random: random(0xaa) });
+  const { keys } = await createOrLoadFleetKey(store, { random: random(0xaa) });
   expect(store.text(fleetKeyKey)).toBe(keyText("a"));
   expect(keys).toHaveLength(1);
 });
@@ -31,14 +31,14 @@ it("the first node makes the key, byte for byte as every node reads it", async (
 it("a later node uses the key that is there, and writes nothing", async () => {
   const store = new MemoryStore();
   store.put(fleetKeyKey, keyText("b"));
-  const { keys } = await createOrLoadFleetKeys(store, { random: random(0xaa) });
+  const { keys } = await createOrLoadFleetKey(store, { random: random(0xaa) });
   expect(Buffer.from(keys[0].reveal()).toString("hex")).toBe(hex("b"));
   expect(store.calls.some((call) => call.startsWith("create"))).toBe(false);
 });
 
 it("of many nodes that start at once all use one key", async () => {
   const store = new MemoryStore();
-  const all = await Promise.all(Array.from({ length: 20 }, () => createOrLoadFleetKeys(store)));
+  const all = await Promise.all(Array.from({ length: 20 }, () => createOrLoadFleetKey(store)));
   expect(new Set(all.map(({ keys }) => keyFingerprint(keys[0]))).size).toBe(1);
 });
 
@@ -47,7 +47,7 @@ it("the loser of the race uses the winner's key", async () => {
   store.before = (call) => {
     if (call === `create ${fleetKeyKey}`) store.put(fleetKeyKey, keyText("b"));
   };
-  const { keys } = await createOrLoadFleetKeys(store, { random: random(0xaa) });
+  const { keys } = await createOrLoadFleetKey(store, { random: random(0xaa) });
   expect(Buffer.from(keys[0].reveal()).toString("hex")).toBe(hex("b"));
 });
 
@@ -57,7 +57,7 @@ it("a winner's key that is gone when the loser looks is fatal", async () => {
     if (call === `create ${fleetKeyKey}`) store.put(fleetKeyKey, keyText("b"));
     else if (store.calls.at(-1) === `create ${fleetKeyKey}`) store.objects.delete(fleetKeyKey);
   };
-  await expect(createOrLoadFleetKeys(store)).rejects.toThrow(FleetKeyMissingError);
+  await expect(createOrLoadFleetKey(store)).rejects.toThrow(FleetKeyMissingError);
 });
 
 describe("a write without an answer", () => {
@@ -66,7 +66,7 @@ describe("a write without an answer", () => {
     async (fault) => {
       const store = new MemoryStore();
       store.fail(fleetKeyKey, fault);
-      await createOrLoadFleetKeys(store, { random: random(0xaa) });
+      await createOrLoadFleetKey(store, { random: random(0xaa) });
       expect(store.text(fleetKeyKey)).toBe(keyText("a"));
     },
   );
@@ -75,7 +75,7 @@ describe("a write without an answer", () => {
     const store = new MemoryStore();
     store.settles = false;
     store.fail(fleetKeyKey, fault);
-    const failing = createOrLoadFleetKeys(store);
+    const failing = createOrLoadFleetKey(store);
     await expect(failing).rejects.toThrow(FleetKeyUncertainError);
     await expect(failing).rejects.toMatchObject({ cause: expect.any(StoreFailure) });
   });
@@ -87,7 +87,7 @@ describe("a write without an answer", () => {
       store.fail(fleetKeyKey, "request lost");
       store.put(fleetKeyKey, keyText("b"));
     };
-    const { keys } = await createOrLoadFleetKeys(store, { random: random(0xaa) });
+    const { keys } = await createOrLoadFleetKey(store, { random: random(0xaa) });
     expect(Buffer.from(keys[0].reveal()).toString("hex")).toBe(hex("b"));
   });
 });
@@ -95,7 +95,7 @@ describe("a write without an answer", () => {
 it("any other failure of the write is fatal as it is", async () => {
   const store = new MemoryStore();
   store.fail(fleetKeyKey, "unreachable");
-  await expect(createOrLoadFleetKeys(store)).rejects.toThrow(StoreFailure);
+  await expect(createOrLoadFleetKey(store)).rejects.toThrow(StoreFailure);
 });
 
 it.each([
@@ -107,7 +107,7 @@ it.each([
 ])("an invalid object (%#) is fatal, shown to nobody and never overwritten", async (text) => {
   const store = new MemoryStore();
   store.put(fleetKeyKey, text);
-  const failing = createOrLoadFleetKeys(store);
+  const failing = createOrLoadFleetKey(store);
   await expect(failing).rejects.toThrow(FleetKeyError);
   expect(inspect(await failing.catch((error: unknown) => error))).not.toContain(hex("b"));
   expect(store.text(fleetKeyKey)).toBe(text);
@@ -175,7 +175,7 @@ describe("during a rotation", () => {
   it("a fleet without its key does not begin a new one", async () => {
     const store = new MemoryStore();
     store.put(keyRotationKey, rotation("sign"));
-    await expect(createOrLoadFleetKeys(store)).rejects.toThrow(FleetKeyMissingError);
+    await expect(createOrLoadFleetKey(store)).rejects.toThrow(FleetKeyMissingError);
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FleetKeyUncertainError, KeyRotationError, KeyRotationPendingError } from "../src/errors.ts";
 import { openFleetKeyring } from "../src/fleet-keyring.ts";
-import { createOrLoadFleetKeys, fleetKeyKey, requireFleetKeys } from "../src/fleet-keys.ts";
+import { createOrLoadFleetKey, fleetKeyKey, requireFleetKeys } from "../src/fleet-keys.ts";
 import {
   dropOldKey,
   laggingNodes,
@@ -19,7 +19,7 @@ import { until } from "./support/until.ts";
 
 async function fleet(): Promise<MemoryStore> {
   const store = new MemoryStore();
-  await createOrLoadFleetKeys(store);
+  await createOrLoadFleetKey(store);
   return store;
 }
 const nobody: NodeListing = { live: [], expired: [], unreadable: [], truncated: false };

@@ -1,5 +1,10 @@
 import { afterEach, expect, it } from "vitest";
-import { NodeRecordLostError, NodeRecordUncertainError, PeerOptionError } from "../src/errors.ts";
+import {
+  NodeRecordError,
+  NodeRecordLostError,
+  NodeRecordUncertainError,
+  PeerOptionError,
+} from "../src/errors.ts";
 import { formatNodeRecord, type NodeRecord, nodeRecordKey, parseNodeRecord } from "../src/node-record.ts";
 import { type NodeRegistration, type RegisterNodeOptions, registerNode } from "../src/node-registration.ts";
 import { MemoryStore, StoreFailure } from "./support/memory-store.ts";
@@ -162,3 +167,14 @@ it("an aborted registration ends with the signal's reason", async () => {
 it.each([999, 3_600_001, 1_000.5])("a life of %s ms is refused", async (ttlMs) => {
   await expect(register(new MemoryStore(), { ttlMs })).rejects.toThrow(PeerOptionError);
 });
+
+it.each([{ addr: "nowhere" }, { node: "a/b" }, { extensions: ["Records 1"] }])(
+  "what readers would refuse is not written: %o",
+  async (given) => {
+    const store = new MemoryStore();
+    await expect(registerNode(store, () => description({ node: "node-a", ...given }))).rejects.toThrow(
+      NodeRecordError,
+    );
+    expect(store.calls).toEqual([]);
+  },
+);
