@@ -14,14 +14,18 @@ export interface NodeProcessOptions {
   credentials: { accessKeyId: string; secretAccessKey: string };
   /** `host:port` of the public listener. */
   listen: string;
-  /** `host:port` of the internal listener, which peers dial too. */
+  /** `host:port` of the internal listener. */
   internalListen: string;
+  /** `host:port` at which peers reach that listener. @default `internalListen` */
+  advertise?: string;
   /** The port of the fleet's relays, free on this machine (`CELLD_ROAD_PORT`). @default celld's own */
   roadPort?: number;
   /** Whether the node relays for this machine (`CELLD_ROAD_RELAY`). @default true */
   roadRelay?: boolean;
   /** The data directory (`CELLD_WATCH`); a restart on the same one takes over from its predecessor at once. */
   directory: string;
+  /** A command that runs the one given behind it, for example `["ip", "netns", "exec", "NAME"]`. @default none */
+  wrapper?: readonly string[];
   /** Further environment, for example `CELLD_SHUTDOWN_DRAIN_MS`. */
   env?: Readonly<Record<string, string>>;
   onLine?: (line: string, stream: "stdout" | "stderr") => void;
@@ -38,7 +42,8 @@ export class NodeProcess {
     this.node = options.node;
     this.publicUrl = `http://${options.listen}`;
     this.internalUrl = `http://${options.internalListen}`;
-    const { command, args } = celldCommand();
+    const celld = celldCommand();
+    const [command = celld.command, ...args] = [...(options.wrapper ?? []), celld.command, ...celld.args];
     this.process = new DaemonProcess(`celld ${options.node}`, {
       command,
       args: [
@@ -52,7 +57,7 @@ export class NodeProcess {
           options.region ?? "us-east-1",
         ],
         ...["--listen", options.listen, "--internal-listen", options.internalListen],
-        ...["--advertise", options.internalListen],
+        ...["--advertise", options.advertise ?? options.internalListen],
       ],
       env: {
         ...withoutAws(process.env),

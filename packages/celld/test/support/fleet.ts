@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { type Bucket, openBucket } from "@cellkit/bucket";
 import { type BucketServer, serveBucket } from "@cellkit/bucket/server";
 import { bundleProject, publishDeployment } from "@cellkit/deployment";
-import { type FleetKeyring, openFleetKeyring, type RoadRelay } from "@cellkit/peer";
+import { type FleetKeyring, openFleetKeyring, type RoadFailure, type RoadRelay } from "@cellkit/peer";
 import { openRelay } from "../../src/open-relay.ts";
 import { freePort } from "./free-port.ts";
 import { TestNode } from "./test-node.ts";
@@ -21,6 +21,14 @@ export interface NodeSettings {
   env?: Readonly<Record<string, string>>;
   /** Default: the store's own; a fault proxy in front of it, for example. */
   endpoint?: string;
+  /** Where its listeners are. Default: 127.0.0.1. */
+  host?: string;
+  /** Where peers reach its internal listener; a man in the middle, for example. Default: the listener itself. */
+  advertise?: string;
+  /** See `NodeProcessOptions.wrapper`. */
+  wrapper?: readonly string[];
+  /** Whether it relays by itself, and does not leave that to the fleet's relay. Default: false. */
+  relays?: boolean;
 }
 
 interface Place {
@@ -38,9 +46,12 @@ export class Fleet implements AsyncDisposable {
   readonly bucket: Bucket;
   /** Everything that the fleet keeps on disk. */
   readonly directory: string;
+  /** What the fleet's own relay told: connections that it could not carry, or that were cut. */
+  readonly roadFailures: RoadFailure[] = [];
   readonly #places: Place[] = [];
   readonly #running = new Set<TestNode>();
-  #road: { keyring: FleetKeyring; relay: RoadRelay; port: number } | undefined;
+  #road: Promise<{ keyring: FleetKeyring; relay: RoadRelay; port: number }> | undefined;
+  #sharedRoadPort: number | undefined;
 
   private constructor(store: BucketServer, directory: string) {
     this.store = store;
@@ -49,10 +60,13 @@ export class Fleet implements AsyncDisposable {
     this.bucket = openBucket(this.bucketUrl, { endpoint: store.endpoint, credentials });
   }
 
-  /** A bucket without nodes. */
-  static async open(): Promise<Fleet> {
+  /** A bucket without nodes, served at `host`. */
+  static async open({ host = "127.0.0.1" }: { host?: string } = {}): Promise<Fleet> {
     const directory = await mkdtemp(join(tmpdir(), "celld-test-"));
-    return new Fleet(await serveBucket({ directory: join(directory, "bucket"), credentials }), directory);
+    return new Fleet(
+      await serveBucket({ directory: join(directory, "bucket"), credentials, host }),
+      directory,
+    );
   }
 
   /** A fleet of `nodeCount` healthy nodes that serve `project`. */
@@ -79,21 +93,23 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Starts the node of a place; the same place again is a restart: same name, ports and data directory. */
-  async node(index: number, { env, endpoint }: NodeSettings = {}): Promise<TestNode> {
+  async node(index: number, settings: NodeSettings = {}): Promise<TestNode> {
+    const { env, endpoint, host = "127.0.0.1", advertise, wrapper, relays = false } = settings;
     this.#places[index] ??= {
       node: `node-${index}`,
       directory: join(this.directory, `node-${index}`),
-      listen: `127.0.0.1:${await freePort()}`,
-      internalListen: `127.0.0.1:${await freePort()}`,
+      listen: `${host}:${await freePort()}`,
+      internalListen: `${host}:${await freePort()}`,
     };
-    const { port: roadPort } = await this.#openRoad();
     const node = new TestNode({
       ...this.#places[index],
-      roadPort,
-      roadRelay: false,
+      roadPort: relays ? await this.#shareRoad() : (await this.#openRoad()).port,
+      roadRelay: relays,
       bucket: this.bucketUrl,
       endpoint: endpoint ?? this.store.endpoint,
       credentials,
+      ...(advertise === undefined ? {} : { advertise }),
+      ...(wrapper === undefined ? {} : { wrapper }),
       // A killed node leaves the folder of its sockets behind; here it goes with the fleet.
       env: { TMPDIR: this.directory, ...env },
     });
@@ -102,22 +118,34 @@ export class Fleet implements AsyncDisposable {
     return node;
   }
 
+  /** The relay that the nodes use. */
+  async road(): Promise<RoadRelay> {
+    return (await this.#openRoad()).relay;
+  }
+
   /** One relay for all nodes, since they share a machine: none of them takes it along when it ends. */
-  async #openRoad(): Promise<{ port: number }> {
-    if (this.#road === undefined) {
+  #openRoad(): Promise<{ keyring: FleetKeyring; relay: RoadRelay; port: number }> {
+    this.#road ??= (async () => {
       const keyring = await openFleetKeyring(this.bucket, { create: true });
-      const self = "relay";
-      const opened = await openRelay({ bucket: this.bucket, keyring, self, port: 0, onFailure: () => {} });
-      this.#road = { keyring, ...opened };
-    }
+      const onFailure = (failure: RoadFailure) => void this.roadFailures.push(failure);
+      const opened = await openRelay({ bucket: this.bucket, keyring, self: "relay", port: 0, onFailure });
+      return { keyring, ...opened };
+    })();
     return this.#road;
+  }
+
+  /** A port for the relays of nodes that have one of their own. */
+  async #shareRoad(): Promise<number> {
+    this.#sharedRoadPort ??= await freePort();
+    return this.#sharedRoadPort;
   }
 
   /** Ends all nodes at once, then the relay and the bucket server. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#running].map((node) => node.kill()));
-    await this.#road?.relay.close();
-    await this.#road?.keyring.close();
+    const road = await this.#road;
+    await road?.relay.close();
+    await road?.keyring.close();
     await this.bucket.close();
     await this.store.close();
     await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });

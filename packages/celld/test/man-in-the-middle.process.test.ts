@@ -1,0 +1,112 @@
+// Somebody between two nodes, on the road that their cells' traffic takes: whatever he does to the bytes is found out before
+// an application sees one of them, and he learns nothing by reading along.
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { Fleet } from "./support/fleet.ts";
+import { type Attack, type Direction, ManInTheMiddle } from "./support/man-in-the-middle.ts";
+import { kinds, MirrorLoad, mirrorProject, secret } from "./support/mirror-load.ts";
+import { headStrokes, isForHead, type Random, type Stroke, strokes, whole } from "./support/tamper.ts";
+import type { TestNode } from "./support/test-node.ts";
+import { until } from "./support/until.ts";
+
+const attackCount = inject("size") === "long" ? 10_000 : 60;
+/** Nodes that are attacked at the same time: most of an attack is waiting. */
+const preyCount = inject("size") === "long" ? 3 : 1;
+/** Every so many attacks are at the head of a tunnel: a connection has one head and many records. */
+const headEvery = 5;
+/** Some attacks meet the first records of a connection, others a road on which much has passed. */
+const mostBytesBefore = 20_000;
+/** A hole in the stream is found with the next bytes, which may come only when a caller has lost his patience. */
+const detectionBoundMs = 10_000;
+/** Where there is something to strip. */
+const only: Partial<Record<Stroke, Direction>> = { "strip-offer": "to-node", "strip-answer": "to-dialler" };
+
+/** A node whose peers reach it through somebody else. */
+interface Prey {
+  readonly node: TestNode;
+  readonly middle: ManInTheMiddle;
+}
+
+let fleet: Fleet;
+let ingress: TestNode;
+let preys: Prey[];
+
+beforeAll(async () => {
+  fleet = await Fleet.open();
+  await fleet.deploy(mirrorProject);
+  preys = await Promise.all(
+    Array.from({ length: preyCount }, async (_, index): Promise<Prey> => {
+      const middle = await ManInTheMiddle.open();
+      const node = await fleet.node(index, { advertise: middle.address });
+      middle.target = Number(new URL(node.internalUrl).port);
+      return { node, middle };
+    }),
+  );
+  ingress = await fleet.node(preyCount);
+  await Promise.all([ingress, ...preys.map(({ node }) => node)].map((node) => node.ready()));
+});
+afterAll(async () => {
+  await fleet[Symbol.asyncDispose]();
+  for (const { middle } of preys) await middle[Symbol.asyncDispose]();
+});
+
+/** A generator of 32 bits (mulberry32): a seed repeats a run's attacks, though not its timing. */
+function randomFrom(seed: number): Random {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function attackOf(turn: number, random: Random): Attack {
+  const choice: readonly Stroke[] = turn % headEvery === 0 ? headStrokes : strokes;
+  const stroke = choice[whole(random, choice.length)] ?? "flip";
+  const direction = only[stroke] ?? (random() < 0.5 ? "to-node" : "to-dialler");
+  return { stroke, direction, afterBytes: whole(random, mostBytesBefore), random };
+}
+
+it(`${attackCount} attacks on requests, RPC and sockets between nodes: each is found out, and no answer is wrong`, async () => {
+  const random = randomFrom(inject("seed"));
+  const count = Math.ceil(attackCount / preyCount);
+  await Promise.all(
+    preys.map((prey, index) => attackAll(prey, { cell: `attacked-${index}`, count, random })),
+  );
+});
+
+async function attackAll(
+  { node, middle }: Prey,
+  { cell, count, random }: { cell: string; count: number; random: Random },
+): Promise<void> {
+  const facts = async () => (await node.ask(`/cells/${cell}/facts`)).body;
+  // Asked first at this node, the cell is its own.
+  expect(await facts()).toEqual({ faults: [], runs: [] });
+  middle.watchFor(secret);
+  // In the clear in every establishment: it shows that the reading along works.
+  middle.watchFor("x-cellkit-records");
+  const load = new MirrorLoad(ingress, cell);
+  const rightAgain = () => {
+    const before = { ...load.right };
+    return until("right answers", () => kinds.every((kind) => load.right[kind] >= before[kind] + 5), 30_000);
+  };
+  await rightAgain();
+  const undetected: string[] = [];
+  for (let turn = 0; turn < count; turn += 1) {
+    const attack = attackOf(turn, random);
+    const outcome = middle.attack(attack, detectionBoundMs);
+    // A head is attacked where the next connection begins.
+    if (isForHead(attack.stroke)) middle.cut();
+    if (await outcome) continue;
+    undetected.push(`${turn}: ${attack.stroke} ${attack.direction} after ${attack.afterBytes} bytes`);
+    middle.cut();
+  }
+  await rightAgain();
+  await load.stop();
+
+  expect(undetected).toEqual([]);
+  expect(load.wrong).toEqual([]);
+  expect((await facts())["faults"]).toEqual([]);
+  expect(middle.seen("x-cellkit-records")).toBeGreaterThanOrEqual(count / headEvery);
+  expect(middle.seen(secret)).toBe(0);
+}
