@@ -15,6 +15,8 @@ export interface ControlHeaders {
   rpcMethod: string | undefined;
   /** The same control header twice, or one with a value outside its form. */
   malformed: boolean;
+  /** Every reserved name that was there, in lower case. */
+  names: string[];
 }
 
 /** Whether only nodes may set the header. @param name in any case */
@@ -34,6 +36,7 @@ export function takeControlHeaders(rawHeaders: string[]): ControlHeaders {
     capacityHandoff: false,
     rpcMethod: undefined,
     malformed: false,
+    names: [],
   };
   let kept = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -41,8 +44,10 @@ export function takeControlHeaders(rawHeaders: string[]): ControlHeaders {
     const value = rawHeaders[i + 1] ?? "";
     if (isReservedHeader(name)) take(taken, name.toLowerCase(), value);
     else {
-      rawHeaders[kept] = name;
-      rawHeaders[kept + 1] = value;
+      if (kept < i) {
+        rawHeaders[kept] = name;
+        rawHeaders[kept + 1] = value;
+      }
       kept += 2;
     }
   }
@@ -52,6 +57,7 @@ export function takeControlHeaders(rawHeaders: string[]): ControlHeaders {
 }
 
 function take(taken: ControlHeaders, name: string, value: string): void {
+  taken.names.push(name);
   switch (name) {
     case "x-cells-scope":
       taken.malformed ||= taken.scope !== undefined;

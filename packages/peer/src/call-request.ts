@@ -3,7 +3,7 @@
 
 import { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { type ControlHeaders, isReservedHeader, takeControlHeaders } from "./call-headers.ts";
+import { type ControlHeaders, takeControlHeaders } from "./call-headers.ts";
 
 /** The class of requests whose body has at most `maxBodyBytes`; what happens beyond is up to `tooLarge`. */
 export function boundedRequest(maxBodyBytes: number): typeof CallRequest {
@@ -43,7 +43,7 @@ export class CallRequest extends IncomingMessage {
   takeControl(): ControlHeaders {
     const { headers } = this;
     const control = takeControlHeaders(this.rawHeaders);
-    for (const name in headers) if (isReservedHeader(name)) delete headers[name];
+    for (const name of control.names) delete headers[name];
     return control;
   }
 

@@ -6,11 +6,17 @@
 
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import type { RecordOpener, RecordSealer } from "./core/record-layer.ts";
+import { maxRecordPlaintextBytes, type RecordOpener, type RecordSealer } from "./core/record-layer.ts";
 import { TunnelLostError } from "./errors.ts";
 
-/** Chunks that wait together are sealed as one record up to here: one record costs about what a kilobyte does. */
-const coalesceBytes = 64 * 1024;
+type Callback = (error?: Error | null) => void;
+
+/**
+ * Up to here, what is written waits for the end of the event loop's turn: small writes then share a record, and records
+ * of many streams leave one after the other, so that the other end wakes up once for all of them. A record costs what
+ * some kilobytes do, and waking up a process more than that.
+ */
+const holdBytes = 16 * 1024;
 
 /** What a stream of records is made of. */
 export interface RecordStreamParts {
@@ -25,7 +31,13 @@ export class RecordStream extends Duplex {
   readonly #sealer: RecordSealer;
   readonly #opener: RecordOpener;
   #ended = false;
-  #waitingForDrain: ((error?: Error | null) => void) | undefined;
+  #waitingForDrain: Callback | undefined;
+  /** Plain bytes of the next record. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  /** Records, in parts, that are to be sent with it. */
+  #sealed: Uint8Array[] = [];
+  #turn: NodeJS.Immediate | undefined;
 
   /** @param socket made with `allowHalfOpen`; it belongs to the stream from here on */
   constructor(socket: Socket, { sealer, opener, rest }: RecordStreamParts) {
@@ -80,52 +92,27 @@ export class RecordStream extends Duplex {
     this.#socket.resume();
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
-    try {
-      this.#send(this.#sealer.seal(chunk), callback);
-    } catch (error) {
-      callback(asError(error));
-    }
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: Callback): void {
+    this.#hold(chunk);
+    this.#sendOrWait(callback);
   }
 
-  override _writev(
-    chunks: { chunk: Buffer; encoding: BufferEncoding }[],
-    callback: (error?: Error | null) => void,
-  ): void {
-    try {
-      const records: Uint8Array[] = [];
-      let waiting: Buffer[] = [];
-      let waitingBytes = 0;
-      const seal = () => {
-        const [first] = waiting;
-        if (first === undefined) return;
-        records.push(
-          ...this.#sealer.seal(waiting.length === 1 ? first : Buffer.concat(waiting, waitingBytes)),
-        );
-        waiting = [];
-        waitingBytes = 0;
-      };
-      for (const { chunk } of chunks) {
-        if (waitingBytes + chunk.length > coalesceBytes) seal();
-        waiting.push(chunk);
-        waitingBytes += chunk.length;
-      }
-      seal();
-      this.#send(records, callback);
-    } catch (error) {
-      callback(asError(error));
-    }
+  override _writev(chunks: { chunk: Buffer; encoding: BufferEncoding }[], callback: Callback): void {
+    for (const { chunk } of chunks) this.#hold(chunk);
+    this.#sendOrWait(callback);
   }
 
-  override _final(callback: (error?: Error | null) => void): void {
+  override _final(callback: Callback): void {
     try {
+      this.#flush();
       this.#socket.end(this.#sealer.end(), () => callback());
     } catch (error) {
       callback(asError(error));
     }
   }
 
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+  override _destroy(error: Error | null, callback: Callback): void {
+    clearImmediate(this.#turn);
     const waiting = this.#waitingForDrain;
     this.#waitingForDrain = undefined;
     this.#socket.destroy();
@@ -133,17 +120,62 @@ export class RecordStream extends Duplex {
     waiting?.(error ?? new TunnelLostError("this end was destroyed"));
   }
 
-  #send(records: readonly Uint8Array[], callback: (error?: Error | null) => void): void {
-    const [only] = records;
+  #hold(chunk: Buffer): void {
+    if (this.#heldBytes + chunk.length > maxRecordPlaintextBytes) this.#seal();
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+  }
+
+  /** Makes what is held into a record. */
+  #seal(): void {
+    const [first] = this.#held;
+    if (first === undefined) return;
+    const plain = this.#held.length === 1 ? first : Buffer.concat(this.#held, this.#heldBytes);
+    this.#held = [];
+    this.#heldBytes = 0;
+    for (const part of this.#sealer.seal(plain)) this.#sealed.push(part);
+  }
+
+  /** A little waits for the end of the turn, and whoever writes may go on; more goes at once, as fast as it leaves. */
+  #sendOrWait(callback: Callback): void {
+    if (this.#sealed.length === 0 && this.#heldBytes < holdBytes) {
+      this.#turn ??= setImmediate(() => this.#endTurn());
+      if (this.#socket.writableNeedDrain) this.#waitingForDrain = callback;
+      else callback();
+      return;
+    }
+    try {
+      if (this.#flush()) callback();
+      else this.#waitingForDrain = callback;
+    } catch (error) {
+      callback(asError(error));
+    }
+  }
+
+  #endTurn(): void {
+    try {
+      this.#flush();
+    } catch (error) {
+      this.destroy(asError(error));
+    }
+  }
+
+  /** Sends all that is held. @returns whether the connection has room for more */
+  #flush(): boolean {
+    clearImmediate(this.#turn);
+    this.#turn = undefined;
+    this.#seal();
+    const [only] = this.#sealed;
+    if (only === undefined) return !this.#socket.writableNeedDrain;
     let hasRoom = true;
-    if (records.length === 1 && only !== undefined) hasRoom = this.#socket.write(only);
+    if (this.#sealed.length === 1) hasRoom = this.#socket.write(only);
     else {
       this.#socket.cork();
-      for (const record of records) hasRoom = this.#socket.write(record);
+      for (const part of this.#sealed) hasRoom = this.#socket.write(part);
       this.#socket.uncork();
     }
-    if (hasRoom) callback();
-    else this.#waitingForDrain = callback;
+    this.#sealed = [];
+    return hasRoom;
   }
 
   #drained(): void {

@@ -1,7 +1,7 @@
 // Tunnels to peers, kept for the next call.
 
 import type { Dispatcher } from "undici";
-import { formatAddress, type PeerAddress } from "./connection.ts";
+import type { PeerAddress } from "./connection.ts";
 import type { FleetKey } from "./core/fleet-key.ts";
 import type { RecordsMode } from "./core/records-offer.ts";
 import { dialTunnel } from "./dial-tunnel.ts";
@@ -36,14 +36,20 @@ export interface TunnelPoolOptions {
 
 const maxIdleCount = 1024;
 
+interface KeptRoute {
+  readonly peer: Peer;
+  readonly kind: "do" | "rpc";
+  readonly route: TunnelRoute;
+}
+
 /**
  * Keeps tunnels by peer and kind: one call at a time in each, used again once the answer ended cleanly. A tunnel that
  * carried a WebSocket is not used again. A call is never sent twice.
  */
 export class TunnelPool implements AsyncDisposable {
   readonly #options: TunnelPoolOptions;
-  /** By node, then by address and kind. */
-  readonly #routes = new Map<string, Map<string, TunnelRoute>>();
+  /** By node; a node has one or two, unless its address changed. */
+  readonly #routes = new Map<string, KeptRoute[]>();
   #closed: Promise<void> | undefined;
 
   /** @throws PeerOptionError (CELLKIT_PEER_OPTION) */
@@ -65,20 +71,18 @@ export class TunnelPool implements AsyncDisposable {
    */
   dispatcher(peer: Peer, kind: "do" | "rpc"): Dispatcher {
     if (this.#closed !== undefined) throw new TunnelLostError("the pool is closed");
-    const routes = this.#routes.get(peer.node) ?? new Map<string, TunnelRoute>();
-    this.#routes.set(peer.node, routes);
-    const name = `${kind} ${formatAddress(peer.address)} ${peer.hasRecords}`;
-    const known = routes.get(name);
-    if (known !== undefined) return known;
+    const { host, port } = peer.address;
+    const routes = this.#routes.get(peer.node) ?? [];
+    for (const kept of routes) {
+      const isSame = kept.kind === kind && kept.peer.address.port === port && kept.peer.address.host === host;
+      if (isSame && kept.peer.hasRecords === peer.hasRecords) return kept.route;
+    }
     const route = new TunnelRoute(() => this.#dial(peer, kind), {
       idleCount: this.#options.idleCount ?? 0,
       idleMs: this.#options.idleMs ?? maxIdleMs,
-      emptied: () => {
-        if (routes.get(name) === route) routes.delete(name);
-        if (routes.size === 0 && this.#routes.get(peer.node) === routes) this.#routes.delete(peer.node);
-      },
+      emptied: () => this.#forget(peer.node, route),
     });
-    routes.set(name, route);
+    this.#routes.set(peer.node, [...routes, { peer, kind, route }]);
     return route;
   }
 
@@ -90,7 +94,7 @@ export class TunnelPool implements AsyncDisposable {
   counts(): { tunnels: number; idle: number } {
     const counts = { tunnels: 0, idle: 0 };
     for (const routes of this.#routes.values()) {
-      for (const route of routes.values()) {
+      for (const { route } of routes) {
         counts.tunnels += route.tunnelCount;
         counts.idle += route.idleCount;
       }
@@ -102,8 +106,7 @@ export class TunnelPool implements AsyncDisposable {
   cut(node: string): void {
     const routes = this.#routes.get(node);
     this.#routes.delete(node);
-    for (const route of routes?.values() ?? [])
-      void route.destroy(new TunnelLostError(`node ${node} was cut off`));
+    for (const { route } of routes ?? []) void route.destroy(new TunnelLostError(`node ${node} was cut off`));
   }
 
   /** Ends idle tunnels, and the others once their call is answered. Idempotent. */
@@ -124,7 +127,13 @@ export class TunnelPool implements AsyncDisposable {
   }
 
   #all(): TunnelRoute[] {
-    return [...this.#routes.values()].flatMap((routes) => [...routes.values()]);
+    return [...this.#routes.values()].flat().map(({ route }) => route);
+  }
+
+  #forget(node: string, gone: TunnelRoute): void {
+    const left = this.#routes.get(node)?.filter(({ route }) => route !== gone) ?? [];
+    if (left.length === 0) this.#routes.delete(node);
+    else this.#routes.set(node, left);
   }
 
   #dial({ node, address, hasRecords }: Peer, kind: "do" | "rpc") {
