@@ -144,7 +144,9 @@ it("a promotion that broke off between its two writes is finished by the next tr
   await expect(promoteNextKey(store, nobody)).rejects.toThrow("refused the connection");
   const between = await readRotation(store);
   expect(between).toMatchObject({ phase: "sign", current: between.next });
+  store.calls.length = 0;
   expect((await promoteNextKey(store, nobody)).phase).toBe("retire");
+  expect(store.calls.filter((call) => call.startsWith("replace"))).toEqual([`replace ${keyRotationKey}`]);
 });
 
 it("of two who rotate, one goes on and the other is told", async () => {

@@ -89,12 +89,12 @@ it("finding a node whose record cannot be read says so instead of denying the no
 
 it("reads the newest records when there are more than its bound, and says that there are more", async () => {
   const store = storeOf(
-    nodeRecord({ node: "oldest" }),
-    nodeRecord({ node: "newer" }),
-    nodeRecord({ node: "newest" }),
+    nodeRecord({ node: "a-oldest" }),
+    nodeRecord({ node: "b-newer" }),
+    nodeRecord({ node: "c-newest" }),
   );
   const listing = await new NodeDirectory(store, { clock, maxRecordsCount: 2 }).list();
-  expect(listing.live.map(({ node }) => node)).toEqual(["newer", "newest"]);
+  expect(listing.live.map(({ node }) => node)).toEqual(["b-newer", "c-newest"]);
   expect(listing.truncated).toBe(true);
   expect(store.calls.filter((call) => call.startsWith("get"))).toHaveLength(2);
 });
