@@ -109,6 +109,7 @@ export {
   type RegisterNodeOptions,
   registerNode,
 } from "./node-registration.ts";
+export { judgeOperator, type OperatorAccess } from "./operator-access.ts";
 export { parsePeerAddress } from "./peer-address.ts";
 export type { PeerCall, PeerCallFacts } from "./peer-call.ts";
 export {
@@ -137,11 +138,18 @@ export {
 export { type AnswerProbeOptions, answerProbe, type ProbeIdentity, type ProbeReply } from "./probe-answer.ts";
 export { createProbeKey, type ProbeKey } from "./probe-key.ts";
 export {
+  type ProtocolRoutes,
+  type ProtocolRoutesOptions,
+  peerVersionField,
+  protocolRoutes,
+} from "./protocol-routes.ts";
+export {
   callProtocol2,
   type ProtocolTwoAnswer,
   type ProtocolTwoNode,
   type ProtocolTwoOptions,
 } from "./protocol-two.ts";
+export type { Refused } from "./received-head.ts";
 export { type ClaimRoadAliasOptions, claimRoadAlias, type RoadAlias } from "./road-alias.ts";
 export { type RoadFailure, RoadRelay, type RoadRelayOptions } from "./road-relay.ts";
 export type { RpcHandler } from "./rpc.ts";

@@ -1,7 +1,6 @@
 // The listening end of tunnels: judges establishments, agrees on records, and hands what comes inside to the handlers.
 // It is no server of its own: it is mounted on the node:http server of the daemon, beside the daemon's other routes.
 
-import { createHash } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -14,12 +13,13 @@ import type { RecordsMode } from "./core/records-offer.ts";
 import { acceptEstablishment, judgeEstablishment } from "./core/tunnel-accept.ts";
 import type { TunnelKind } from "./core/tunnel-kind.ts";
 import { tunnelPath } from "./core/tunnel-names.ts";
-import { type ReceivedHead, RequestVerifier } from "./core/verifier.ts";
+import { RequestVerifier } from "./core/verifier.ts";
 import { guardHeads, type HeadGuardOptions } from "./head-guard.ts";
 import { answerRequest, type PeerAnswer, refuseUpgrade } from "./peer-answer.ts";
 import { nonce } from "./random-ids.ts";
+import { readControlBody, receivedHead, verifyRequest } from "./received-head.ts";
 import { RecordStream } from "./record-stream.ts";
-import { abortPrefix, maxCallBodyBytes, maxControlBodyBytes } from "./wire.ts";
+import { abortPrefix, maxCallBodyBytes } from "./wire.ts";
 
 /** What a raw tunnel is. */
 export interface TunnelOrigin {
@@ -228,36 +228,15 @@ class TunnelListener implements PeerListener {
   }
 
   async #cancel(request: IncomingMessage): Promise<PeerAnswer> {
-    const verdict = this.verifier.verifyHead(receivedHead(request), this.#clock());
+    const verdict = await verifyRequest(request, () => readControlBody(request), {
+      verifier: this.verifier,
+      nowMs: this.#clock(),
+    });
     if (!verdict.ok) return verdict;
-    const sha256 = await hashBody(request);
-    if (sha256 === undefined) return { status: 413, message: "request body too large" };
-    const committed = verdict.commit(sha256);
-    if (!committed.ok) return committed;
     if (request.method !== "POST") return { status: 405, message: "method not allowed" };
     const cancelled = parseAbortTarget(signedTarget(request.url ?? ""));
     if (typeof cancelled === "string") return { status: 400, message: cancelled };
     this.#calls.cancel(cancelled.scope, cancelled.requestId);
     return { status: 204, message: "" };
   }
-}
-
-function receivedHead({ method = "", url = "", rawHeaders }: IncomingMessage): ReceivedHead {
-  const headers: [string, string][] = [];
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    headers.push([rawHeaders[i] ?? "", rawHeaders[i + 1] ?? ""]);
-  }
-  return { method, target: url, headers };
-}
-
-/** SHA-256 of a control call's body in hex; undefined when it has too many bytes. */
-async function hashBody(request: IncomingMessage): Promise<string | undefined> {
-  const hash = createHash("sha256");
-  let bytes = 0;
-  for await (const chunk of request) {
-    bytes += (chunk as Buffer).length;
-    if (bytes > maxControlBodyBytes) return undefined;
-    hash.update(chunk as Buffer);
-  }
-  return hash.digest("hex");
 }
