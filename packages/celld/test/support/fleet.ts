@@ -27,8 +27,8 @@ export interface NodeSettings {
   advertise?: string;
   /** See `NodeProcessOptions.wrapper`. */
   wrapper?: readonly string[];
-  /** Whether it relays by itself, and does not leave that to the fleet's relay. Default: false. */
-  relays?: boolean;
+  /** Who relays for it: the fleet's relay in this process, a relay of its own, or nobody. Default: the fleet's. */
+  relay?: "fleet" | "own" | "none";
 }
 
 interface Place {
@@ -94,7 +94,7 @@ export class Fleet implements AsyncDisposable {
 
   /** Starts the node of a place; the same place again is a restart: same name, ports and data directory. */
   async node(index: number, settings: NodeSettings = {}): Promise<TestNode> {
-    const { env, endpoint, host = "127.0.0.1", advertise, wrapper, relays = false } = settings;
+    const { env, endpoint, host = "127.0.0.1", advertise, wrapper, relay = "fleet" } = settings;
     this.#places[index] ??= {
       node: `node-${index}`,
       directory: join(this.directory, `node-${index}`),
@@ -103,8 +103,8 @@ export class Fleet implements AsyncDisposable {
     };
     const node = new TestNode({
       ...this.#places[index],
-      roadPort: relays ? await this.#shareRoad() : (await this.#openRoad()).port,
-      roadRelay: relays,
+      roadPort: relay === "fleet" ? (await this.#openRoad()).port : await this.#shareRoad(),
+      roadRelay: relay === "own",
       bucket: this.bucketUrl,
       endpoint: endpoint ?? this.store.endpoint,
       credentials,
