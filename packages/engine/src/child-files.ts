@@ -25,6 +25,7 @@ export async function writeConfig(
       controlSocket,
       peerSocket,
       peerRpcSocket,
+      node: options.node,
       cfBlobHeader: options.cfBlobHeader,
       storageDirectory: directory.cells,
       bucketUrl: options.bucketUrl,

@@ -22,6 +22,11 @@ const closedSchema = z.object({
   elsewhere: z.number(),
 });
 
+const openedSchema = z.union([
+  z.object({ node: z.string().min(1) }),
+  z.object({ problem: z.enum(["class", "id", "failed"]) }),
+]);
+
 /** What the entry module counts. */
 export type EntryState = z.infer<typeof stateSchema>;
 /** What a close command did: cells asked, regular sockets closed, sockets or cells that failed, cells that had moved. */
@@ -58,6 +63,19 @@ export async function closeCellSockets(socketPath: string, command: CloseCommand
     closedSchema,
     await ask({ socketPath, path, method: "POST", timeoutMs: command.timeoutMs }),
   );
+}
+
+/** The node on which a cell is, after it was opened, or why that is not known. */
+export type OpenedCell = z.infer<typeof openedSchema>;
+
+/**
+ * Opens a cell, and asks on which node it is.
+ *
+ * @throws ControlError (CELLKIT_ENGINE_CONTROL) without a right answer within `timeoutMs`
+ */
+export async function openCell(socketPath: string, scope: string, timeoutMs: number): Promise<OpenedCell> {
+  const path = `/open?${new URLSearchParams({ scope })}`;
+  return parseAnswer(openedSchema, await ask({ socketPath, path, method: "POST", timeoutMs }));
 }
 
 /** Whether the entry module answers. */

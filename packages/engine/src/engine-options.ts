@@ -55,7 +55,7 @@ export interface WorkerdEngineOptions {
    * function is asked once in a start, when the predecessor is ended and the bucket is known to be this engine's.
    */
   readonly advertise: string | ((signal: AbortSignal) => Promise<string>);
-  /** The node's name, for log lines. */
+  /** The node's name, which `locateCell` of other nodes answers. */
   readonly node: string;
   readonly log: EngineLog;
   readonly events?: EngineEvents;

@@ -10,6 +10,7 @@ export {
   type RenderedConfig,
   renderWorkerdConfig,
   type WorkerdInstance,
+  type WorkerRuntime,
 } from "./core/workerd-config.ts";
 export type { EngineCredentials, EngineEvents, EngineLog, WorkerdEngineOptions } from "./engine-options.ts";
 export {
@@ -28,6 +29,7 @@ export {
   WorkerLoadError,
 } from "./errors.ts";
 export type {
+  CellPlace,
   ClosedCells,
   DeploymentName,
   DrainOptions,

@@ -53,6 +53,12 @@ export interface EngineSnapshot {
   readonly requestsFailed: number | undefined;
 }
 
+/**
+ * Where a cell is: on the node of this name, or why that is not known. `class`: the deployment has no such class of cells;
+ * `id`: that is no id of the class; `failed`: it cannot be opened, or cannot be asked.
+ */
+export type CellPlace = { readonly node: string } | { readonly problem: "class" | "id" | "failed" };
+
 /** Which deployment runs. */
 export interface DeploymentName {
   readonly scriptName: string;
@@ -87,6 +93,8 @@ export interface NodeEngine extends AsyncDisposable {
   /** Loopback port to which celld carries a peer's CONNECT; undefined while nothing serves. */
   readonly clusterPort: number | undefined;
   readonly deployment: DeploymentName | undefined;
+  /** Names of the deployment's classes whose objects are cells; none while nothing serves. */
+  readonly cellClasses: readonly string[];
   /**
    * Starts; resolves when the application answers, or when there is no deployment yet.
    *
@@ -95,6 +103,13 @@ export interface NodeEngine extends AsyncDisposable {
   start(options?: { signal?: AbortSignal }): Promise<void>;
   /** Whether the node may be sent requests, as of the last second. */
   healthy(): boolean;
+  /**
+   * Brings a cell into memory, wherever it is owned, and tells the node on which it is then: its constructor runs, none of
+   * its handlers do. Of a class without `fetch()` only a cell here is known.
+   *
+   * @throws EngineStateError (CELLKIT_ENGINE_STATE) while nothing serves, ControlError without an answer
+   */
+  locateCell(scope: string): Promise<CellPlace>;
   /** Closes the regular sockets of cells here with 1012 `node draining`, from inside the cells. */
   closeCells(): Promise<ClosedCells>;
   /** Hands all cells over and ends. `clean` is false when the time ran out or the process died on the way. */

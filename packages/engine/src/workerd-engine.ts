@@ -5,7 +5,7 @@
 import { type Deployment, readDeployment } from "@cellkit/deployment";
 import { awaitDeployment } from "./await-deployment.ts";
 import type { ChildExit } from "./child-process.ts";
-import { closeCellSockets } from "./control-client.ts";
+import { closeCellSockets, openCell } from "./control-client.ts";
 import { backOffMs } from "./core/back-off.ts";
 import { classifyDeath } from "./core/child-death.ts";
 import { planWorker } from "./core/worker-plan.ts";
@@ -18,6 +18,7 @@ import { handOver } from "./hand-over.ts";
 import { type Launched, type LaunchInput, launch } from "./launch.ts";
 import { expireLease } from "./lease.ts";
 import type {
+  CellPlace,
   ClosedCells,
   DeploymentName,
   DrainOptions,
@@ -34,6 +35,8 @@ import { watchDirectory } from "./watch-directory.ts";
 const closeCode = 1012;
 const closeReason = "node draining";
 const closeTimeoutMs = 5000;
+/** A cell whose owner has died is taken over within 20 s, but nobody waits for that. */
+const openTimeoutMs = 15_000;
 /** A lease lapses by itself after 20 s; beyond that there is nothing left to end. */
 const leaseEndTimeoutMs = 20_000;
 /** A process that served for so long starts the count of crashes anew. */
@@ -50,7 +53,7 @@ class WorkerdEngine implements NodeEngine {
   #state: EngineState = "stopped";
   #started = false;
   #launched: Launched | undefined;
-  #serving: { launched: Launched; clusterPort: number } | undefined;
+  #serving: { launched: Launched; clusterPort: number; cellClasses: readonly string[] } | undefined;
   #deployment: DeploymentName | undefined;
   #directory: DataDirectory | undefined;
   #lock: DirectoryLock | undefined;
@@ -84,6 +87,10 @@ class WorkerdEngine implements NodeEngine {
   }
   get deployment(): DeploymentName | undefined {
     return this.#deployment;
+  }
+
+  get cellClasses(): readonly string[] {
+    return this.#serving?.cellClasses ?? [];
   }
 
   async start(options: { signal?: AbortSignal } = {}): Promise<void> {
@@ -120,6 +127,12 @@ class WorkerdEngine implements NodeEngine {
     if (this.#state !== "ready") return false;
     if (this.#deployment === undefined) return true;
     return this.#serving !== undefined && performance.now() - this.#lastAnswerMs < staleAnswerMs;
+  }
+
+  async locateCell(scope: string): Promise<CellPlace> {
+    const serving = this.#serving;
+    if (serving === undefined) throw new EngineStateError("nothing serves: wait until the engine is ready");
+    return openCell(serving.launched.sockets.controlSocket, scope, openTimeoutMs);
   }
 
   closeCells(): Promise<ClosedCells> {
@@ -214,7 +227,7 @@ class WorkerdEngine implements NodeEngine {
     const clusterPort = await launched.started;
     this.#membership = await launched.leaseKey();
     this.#answered();
-    this.#serving = { launched, clusterPort };
+    this.#serving = { launched, clusterPort, cellClasses: plan.cells.map(({ className }) => className) };
     this.#deployment = { scriptName: plan.scriptName, version: plan.version };
     if (this.#state !== "draining" && this.#state !== "stopped") this.#state = "ready";
     this.#options.log.info({ pid: launched.child.pid, clusterPort, ...this.#deployment }, "workerd serves");

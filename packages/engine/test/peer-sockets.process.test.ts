@@ -237,6 +237,27 @@ describe("a tunnel of kind rpc", () => {
   });
 });
 
+describe("locateCell", () => {
+  it("says the node of a cell here, and of one on another node", async () => {
+    const other = await fleet.node({ node: "other" });
+    const near = scopeOf("Room", "near");
+    expect(await node.engine.locateCell(near)).toEqual({ node: "test" });
+    expect(await other.engine.locateCell(near)).toEqual({ node: "test" });
+    expect((await node.engine.snapshot()).residents).toContain(near);
+    await other.engine.stop();
+  });
+
+  it("says why it does not know", async () => {
+    expect(await node.engine.locateCell(`Absent:${"0".repeat(64)}`)).toEqual({ problem: "class" });
+    expect(await node.engine.locateCell(`Room:${"0".repeat(64)}`)).toEqual({ problem: "id" });
+    expect(await node.engine.locateCell("Room")).toEqual({ problem: "class" });
+  });
+
+  it("knows a cell here whose class has no fetch()", async () => {
+    expect(await node.engine.locateCell(scopeOf("Lamp", "x"))).toEqual({ node: "test" });
+  });
+});
+
 it("has no sockets for peers once it is stopped", async () => {
   const other = await fleet.node();
   expect(other.engine.peerSocket).toBeDefined();

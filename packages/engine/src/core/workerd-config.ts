@@ -23,6 +23,8 @@ export interface WorkerdInstance {
   readonly peerSocket: string;
   /** The same for tunnels of kind `rpc`, whose requests have a path on the request line. */
   readonly peerRpcSocket: string;
+  /** The node's name, which cells here tell the control entrypoints of other nodes. */
+  readonly node: string;
   /** Request header that carries `request.cf` as JSON; its name is a secret between celld and workerd. */
   readonly cfBlobHeader: string;
   /** `s3://bucket/prefix`. */
@@ -103,7 +105,10 @@ export function renderWorkerdConfig(
         http: struct({ cfBlobHeader: instance.cfBlobHeader }),
         entrypoint: publicEntrypoint,
       }),
-      socket("control", instance.controlSocket, { entrypoint: controlEntrypoint }),
+      socket("control", instance.controlSocket, {
+        entrypoint: controlEntrypoint,
+        props: { node: instance.node },
+      }),
       socket("peer", instance.peerSocket, {
         http: struct({ style: { enumerant: "proxy" } }),
         entrypoint: peerEntrypoint,

@@ -7,7 +7,8 @@
 //                      answer, counts
 //  cell classes        note which cells were opened here and which regular sockets each of them holds; the objects are
 //                      instances of the application's class and of nothing else
-//  control entrypoint  what celld asks over its own unix socket: counters, and to close the regular sockets of cells here
+//  control entrypoint  what celld asks over its own unix socket: counters, to close the regular sockets of cells here, and
+//                      on which node a cell is
 //  forPeers            what peer.js, whose entrypoint takes the tunnels of peers, has in common with this module
 //
 // Why sockets are found the way they are: a regular socket can only be touched from the cell that accepted it, and nothing
@@ -24,6 +25,7 @@ const closeConcurrency = 64;
 /** How many cells are named in an answer of the control entrypoint. */
 const listedCells = 10_000;
 const closeHeader = "cellkit-close-sockets";
+const openHeader = "cellkit-open-cell";
 const handlers = ["fetch", "alarm", "webSocketMessage", "webSocketClose", "webSocketError"];
 
 const counters = { requests: 0, inFlight: 0, failed: 0, opened: 0 };
@@ -36,6 +38,8 @@ const recordOf = new WeakMap();
 const watched = new WeakSet();
 const unclaimed = new Set();
 let token;
+/** The node's name, from the first question of the control entrypoint on: celld asks one before it sends anything else. */
+let node = "";
 
 // --- the public entrypoint ---------------------------------------------------------------------------------------------
 
@@ -204,6 +208,9 @@ function enter(instance, handler, args, run) {
   if (handler === "fetch" && args[0] instanceof Request && args[0].headers.has(closeHeader)) {
     return closeSockets(record, args[0].headers.get(closeHeader));
   }
+  if (handler === "fetch" && args[0] instanceof Request && args[0].headers.has(openHeader)) {
+    return Response.json({ node });
+  }
   record.running += 1;
   let result;
   try {
@@ -295,12 +302,16 @@ export function controlEntrypoint() {
   return class CellkitControl extends WorkerEntrypoint {
     async fetch(request) {
       token ??= crypto.randomUUID();
+      node = this.ctx.props.node;
       const { pathname, searchParams } = new URL(request.url);
       if (request.method === "GET" && pathname === "/ping") return new Response("ok");
       if (request.method === "GET" && pathname === "/state") return Response.json(state());
       if (request.method === "POST" && pathname === "/close") {
         const command = [token, searchParams.get("code"), searchParams.get("reason")].join(" ");
         return Response.json(await closeAll(this.ctx.exports, command));
+      }
+      if (request.method === "POST" && pathname === "/open") {
+        return Response.json(await open(this.ctx.exports, searchParams.get("scope")));
       }
       return new Response("unknown control request", { status: 404 });
     }
@@ -327,6 +338,27 @@ function state() {
 function prune() {
   for (const [scope, record] of cells) {
     if (record.reference !== undefined && record.reference.deref() === undefined) cells.delete(scope);
+  }
+}
+
+/** Makes a cell be in memory, wherever it is owned, and says on which node; its application's handlers do not run. */
+async function open(exports, scope) {
+  const colon = scope.lastIndexOf(":");
+  const className = scope.slice(0, colon);
+  if (!cellNames.has(className)) return { problem: "class" };
+  let cell;
+  try {
+    cell = exports[className].get(exports[className].idFromString(scope.slice(colon + 1)));
+  } catch {
+    return { problem: "id" };
+  }
+  try {
+    const answer = await cell.fetch("http://cell/", { headers: { [openHeader]: "1" } });
+    return { node: (await answer.json()).node };
+  } catch {
+    // A class without fetch() cannot be asked; then only a cell here is known.
+    prune();
+    return cells.has(scope) ? { node } : { problem: "failed" };
   }
 }
 

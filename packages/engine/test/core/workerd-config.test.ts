@@ -10,6 +10,7 @@ const instance: WorkerdInstance = {
   controlSocket: "/run/cellkit/control",
   peerSocket: "/run/cellkit/peer",
   peerRpcSocket: "/run/cellkit/rpc",
+  node: "node-1",
   cfBlobHeader: "cellkit-cf-0123",
   bucketUrl: "s3://fleet/prefix",
   bucketOptions: ["aws_region=us-east-1", "aws_credentials_file=/data/workerd/credentials"],

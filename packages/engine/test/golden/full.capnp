@@ -16,7 +16,7 @@ const config :Workerd.Config = (
       name = "control",
       address = "unix:/run/cellkit/control",
       http = (),
-      service = (name = "app", entrypoint = "CellkitControl")
+      service = (name = "app", entrypoint = "CellkitControl", props = (json = "{\"node\":\"node-1\"}"))
     ),
     (
       name = "peer",

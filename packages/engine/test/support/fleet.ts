@@ -72,7 +72,7 @@ export async function startFleet(): Promise<TestFleet> {
 }
 
 async function makeNode(
-  options: Omit<WorkerdEngineOptions, "advertise" | "node" | "log"> & { advertise?: string },
+  options: Omit<WorkerdEngineOptions, "advertise" | "node" | "log"> & { advertise?: string; node?: string },
 ): Promise<TestNode> {
   const log: LogLine[] = [];
   const write = (level: string) => (fields: object, message: string) =>
@@ -82,9 +82,9 @@ async function makeNode(
   const advertise = options.advertise ?? `127.0.0.1:${(listener.server.address() as AddressInfo).port}`;
   engine = createWorkerdEngine({
     deploymentPollMs: 100,
+    node: "test",
     ...options,
     advertise,
-    node: "test",
     log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
   });
   const made = engine;
