@@ -1,5 +1,6 @@
 // One request through the table of routes: find the route, hand it the request, write its answer.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { pipeline, Readable } from "node:stream";
 import { BodyTooLargeError } from "./errors.ts";
 
 /** A request, its body not yet read. */
@@ -18,12 +19,15 @@ export interface HttpRequest {
   readonly raw: IncomingMessage;
 }
 
-/** An answer. `json` is written as JSON with its content type, `body` as it is. */
+/**
+ * An answer. `json` is written as JSON with its content type, `body` as it is: a stream as it comes, and when it breaks
+ * the connection is cut, so that nobody takes a part for the whole.
+ */
 export interface HttpAnswer {
   status: number;
-  headers?: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string | readonly string[]>>;
   json?: unknown;
-  body?: string | Uint8Array;
+  body?: string | Uint8Array | Readable;
 }
 
 /** One line of the table. */
@@ -116,8 +120,25 @@ async function readBody(raw: IncomingMessage, maxBytes: number): Promise<Buffer>
 }
 
 function write(response: ServerResponse, { status, headers = {}, json, body }: HttpAnswer): void {
-  if (response.headersSent || response.destroyed) return;
-  const bytes = Buffer.from(json === undefined ? (body ?? "") : JSON.stringify(json));
+  const content = json === undefined ? (body ?? "") : JSON.stringify(json);
+  if (response.headersSent || response.destroyed) {
+    if (content instanceof Readable) content.on("error", () => undefined).destroy();
+    return;
+  }
+  if (content instanceof Readable) {
+    response.writeHead(status, plain(headers));
+    // Its failure has cut the connection: there is nobody else to tell.
+    pipeline(content, response, () => undefined);
+    return;
+  }
+  const bytes = Buffer.from(content);
   const type = json === undefined ? {} : { "content-type": "application/json" };
-  response.writeHead(status, { ...type, ...headers, "content-length": bytes.length }).end(bytes);
+  response.writeHead(status, { ...type, ...plain(headers), "content-length": bytes.length }).end(bytes);
+}
+
+/** node:http wants lists that it may change. */
+function plain(headers: NonNullable<HttpAnswer["headers"]>): Record<string, string | string[]> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, typeof value === "string" ? value : [...value]]),
+  );
 }

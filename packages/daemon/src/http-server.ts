@@ -9,6 +9,8 @@ import { answerRequest, type Route } from "./http-route.ts";
 /** What the server serves, and its bounds. */
 export interface HttpServerOptions {
   routes: readonly Route[];
+  /** Asked before the routes; true when it has taken the request, whose answer is then the callee's. Default: never. */
+  onRequest?: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** Takes a CONNECT request; the socket, its errors too, is then the callee's. Default: the connection is closed. */
   onConnect?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Takes an Upgrade request; the socket, its errors too, is then the callee's. Default: answered like any other request. */
@@ -29,6 +31,8 @@ export interface HttpServerOptions {
 
 /** A listener with its routes. */
 export interface HttpServer {
+  /** The server underneath, for what watches over its connections. */
+  readonly server: Server;
   /**
    * Opens the listener; answers with where it is, the port chosen where 0 was asked for.
    * @throws {@link ListenError} (`CELLKIT_DAEMON_LISTEN`)
@@ -62,6 +66,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       if (state.closing !== undefined) response.setHeader("connection", "close");
       answering.add(response);
       response.once("close", () => answering.delete(response));
+      if (options.onRequest?.(request, response) === true) return;
       void answerRequest({ routes, maxBodyBytes, onError }, request, response);
     },
   );
@@ -80,6 +85,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return state.closing;
   };
   return {
+    server,
     listen: ({ host, port }) =>
       new Promise((resolve, reject) => {
         const refused = (cause: unknown) => reject(new ListenError(host, port, { cause }));

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
+import { Readable } from "node:stream";
 import { afterEach, expect, it } from "vitest";
 import {
   createHttpServer,
@@ -109,6 +110,46 @@ it.each([
   const head = "POST /echo/a HTTP/1.1\r\nHost: a\r\n";
   expect(await exchange(port, `${head}${body(11)}`)).toMatch(/^HTTP\/1\.1 413 [\s\S]*body_too_large/);
   expect(await exchange(port, `${head}Connection: close\r\n${body(10)}`)).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+it("an answer may be a stream and a field may come twice; a stream that breaks cuts the connection", async () => {
+  const twice = { "set-cookie": ["a=1", "b=2"] };
+  const { url } = await started([
+    {
+      method: "GET",
+      path: "/whole",
+      handle: () => ({ status: 200, headers: twice, body: Readable.from(["a", "b"]) }),
+    },
+    {
+      method: "GET",
+      path: "/broken",
+      handle: () => ({
+        status: 200,
+        body: Readable.from(
+          (async function* () {
+            yield "a";
+            throw new TypeError("no more");
+          })(),
+        ),
+      }),
+    },
+  ]);
+  const whole = await fetch(`${url}/whole`);
+  expect([whole.headers.getSetCookie(), await whole.text()]).toEqual([["a=1", "b=2"], "ab"]);
+  const reading = fetch(`${url}/broken`).then((answer) => answer.text());
+  await expect(reading).rejects.toThrow();
+});
+
+it("asks the daemon before the routes, and leaves to it what it takes", async () => {
+  const { url } = await started([metrics], {
+    onRequest: ({ url }, response) => {
+      if (url !== "/own") return false;
+      response.end("own");
+      return true;
+    },
+  });
+  expect(await (await fetch(`${url}/own`)).text()).toBe("own");
+  expect(await (await fetch(`${url}/metrics`)).text()).toBe("up 1\n");
 });
 
 it("a head past the bound is 431, a head that never ends 408", async () => {
