@@ -86,6 +86,16 @@ export function isTrouble({ nodes, unreadable, truncated }: FleetDiagnosis): boo
   return !calm || unreadable.length > 0 || truncated || !nodes.some(({ verdict }) => verdict === "ready");
 }
 
+/** Clocks that differ by less from each other than this are taken for the same wrong one. */
+const sameClockMs = 5_000;
+
+/** Several nodes that agree with each other on the time, and none that agrees with this machine: its own clock is the suspect. */
+export function isOwnClockSuspect({ nodes }: FleetDiagnosis): boolean {
+  const told = nodes.flatMap(({ skewMs }) => (skewMs === undefined ? [] : [skewMs]));
+  const skewed = nodes.filter(({ verdict }) => verdict === "clock-skew").length;
+  return skewed > 1 && skewed === told.length && Math.max(...told) - Math.min(...told) < sameClockMs;
+}
+
 /** The rows of a table, its head first. */
 export function diagnosisRows({ nodes, unreadable }: FleetDiagnosis): string[][] {
   return [

@@ -78,7 +78,9 @@ export const diagnose = defineCommand<typeof diagnoseOptions, CommandContext>({
     },
   ],
   async run(config, { defer, note, print, signal }) {
-    const { diagnoseFleet, diagnosePeers, diagnosisRows, isTrouble } = await import("../fleet-diagnosis.ts");
+    const { diagnoseFleet, diagnosePeers, diagnosisRows, isOwnClockSuspect, isTrouble } = await import(
+      "../fleet-diagnosis.ts"
+    );
     const { readKeyFile } = await import("../peer-options.ts");
     const { table } = await import("../table.ts");
     const { bucket: url, endpoint, region, keyFile } = config;
@@ -97,6 +99,8 @@ export const diagnose = defineCommand<typeof diagnoseOptions, CommandContext>({
     if (config.json) print(JSON.stringify(found));
     else for (const line of table(diagnosisRows(found))) print(line);
     if (found.nodes.length === 0) note("no node: none has a record in this bucket");
+    if (isOwnClockSuspect(found))
+      note("all nodes agree with each other on the time: it is this machine's clock that seems to be off");
     if (found.olderCount > 0)
       note(`${found.olderCount} records of nodes that stopped long ago were left out`);
     if (found.truncated) note("there are more records than were read: remove the old ones");
