@@ -15,6 +15,8 @@ const preyCount = inject("size") === "long" ? 3 : 1;
 const headEvery = 5;
 /** Some attacks meet the first records of a connection, others a road on which much has passed. */
 const mostBytesBefore = 20_000;
+/** Longer than a new connection takes; a caller whose answer was taken away sends something else after it. */
+const callBoundMs = 300;
 /** A hole in the stream is found with the next bytes, which may come only when a caller has lost his patience. */
 const detectionBoundMs = 10_000;
 /** Where there is something to strip. */
@@ -85,7 +87,7 @@ async function attackAll(
   middle.watchFor(secret);
   // In the clear in every establishment: it shows that the reading along works.
   middle.watchFor("x-cellkit-records");
-  const load = new MirrorLoad(ingress, cell);
+  const load = new MirrorLoad(ingress, cell, callBoundMs);
   const rightAgain = () => {
     const before = { ...load.right };
     return until("right answers", () => kinds.every((kind) => load.right[kind] >= before[kind] + 5), 30_000);

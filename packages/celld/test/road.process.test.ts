@@ -71,7 +71,7 @@ it("every node serves requests, RPC and sockets for the cells of every node", as
     expect((await factsAt(owner, cell)).faults).toEqual([]);
   }
   expect(fleet.roadFailures).toEqual([]);
-  expect((await fleet.road()).connectionCount).toBeGreaterThan(0);
+  expect((await fleet.road()).relay.connectionCount).toBeGreaterThan(0);
 });
 
 it("an owner is killed in the middle of an answer and of an upload: both fail, neither is run again", async () => {

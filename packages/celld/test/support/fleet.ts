@@ -103,7 +103,7 @@ export class Fleet implements AsyncDisposable {
     };
     const node = new TestNode({
       ...this.#places[index],
-      roadPort: relay === "fleet" ? (await this.#openRoad()).port : await this.#shareRoad(),
+      roadPort: relay === "fleet" ? (await this.road()).port : await this.#shareRoad(),
       roadRelay: relay === "own",
       bucket: this.bucketUrl,
       endpoint: endpoint ?? this.store.endpoint,
@@ -118,13 +118,8 @@ export class Fleet implements AsyncDisposable {
     return node;
   }
 
-  /** The relay that the nodes use. */
-  async road(): Promise<RoadRelay> {
-    return (await this.#openRoad()).relay;
-  }
-
-  /** One relay for all nodes, since they share a machine: none of them takes it along when it ends. */
-  #openRoad(): Promise<{ keyring: FleetKeyring; relay: RoadRelay; port: number }> {
+  /** The fleet's relay: one for all nodes, since they share a machine. None of them takes it along when it ends. */
+  road(): Promise<{ keyring: FleetKeyring; relay: RoadRelay; port: number }> {
     this.#road ??= (async () => {
       const keyring = await openFleetKeyring(this.bucket, { create: true });
       const onFailure = (failure: RoadFailure) => void this.roadFailures.push(failure);

@@ -10,29 +10,32 @@ export const mirrorProject = fileURLToPath(new URL("../fixtures/mirror", import.
 /** Travels in every request, answer and message. */
 export const secret = "the-secret-that-no-wire-may-show";
 
-/** Longer than a hand-over or a new connection takes; what a call waits for that will not come any more. */
-const callBoundMs = 300;
 const mostRepeats = 400;
 
 /** How a call went: its answer was right, it failed, or it was answered with something else. */
-type End = "right" | "failed" | { wrong: string };
+type End = { kind: "right" } | { kind: "failed" | "wrong"; what: string };
+
+const right: End = { kind: "right" };
 
 export const kinds = ["fetch", "rpc", "socket"] as const;
 
 /** Calls through one node that go on until {@link MirrorLoad.stop}. */
 export class MirrorLoad {
   readonly right = { fetch: 0, rpc: 0, socket: 0 };
-  failed = 0;
+  readonly failed: string[] = [];
   readonly wrong: string[] = [];
   readonly #node: TestNode;
   readonly #cell: string;
+  readonly #callBoundMs: number;
   #running = true;
   readonly #work: Promise<void>[];
 
-  constructor(node: TestNode, cell: string) {
+  /** @param callBoundMs how long a call waits for its answer */
+  constructor(node: TestNode, cell: string, callBoundMs: number) {
     this.#node = node;
     this.#cell = cell;
-    const socket = new SocketCalls(`${node.publicUrl}/cells/${cell}/socket`);
+    this.#callBoundMs = callBoundMs;
+    const socket = new SocketCalls(`${node.publicUrl}/cells/${cell}/socket`, callBoundMs);
     this.#work = [
       this.#repeat("fetch", () => this.#post("fetch")),
       this.#repeat("rpc", () => this.#post("rpc")),
@@ -49,9 +52,8 @@ export class MirrorLoad {
   async #repeat(kind: (typeof kinds)[number], call: () => Promise<End>): Promise<void> {
     while (this.#running) {
       const end = await call();
-      if (end === "right") this.right[kind] += 1;
-      else if (end === "failed") this.failed += 1;
-      else this.wrong.push(`${kind}: ${end.wrong}`);
+      if (end.kind === "right") this.right[kind] += 1;
+      else this[end.kind].push(`${kind}: ${end.what}`);
     }
   }
 
@@ -61,14 +63,14 @@ export class MirrorLoad {
       const answer = await fetch(`${this.#node.publicUrl}/cells/${this.#cell}/${action}`, {
         method: "POST",
         body,
-        signal: AbortSignal.timeout(callBoundMs),
+        signal: AbortSignal.timeout(this.#callBoundMs),
       });
       const text = await answer.text();
-      if (answer.status >= 500) return "failed";
-      return answer.status === 200 && text === body ? "right" : { wrong: `${answer.status} ${text}` };
-    } catch {
-      // No answer, or half of one: that is what an attack may do.
-      return "failed";
+      if (answer.status === 200 && text === body) return right;
+      return { kind: answer.status >= 500 ? "failed" : "wrong", what: `${answer.status} ${text}` };
+    } catch (error) {
+      // No answer, or half of one.
+      return { kind: "failed", what: String(error) };
     }
   }
 }
@@ -76,22 +78,24 @@ export class MirrorLoad {
 /** Messages over a socket that is opened again when it was closed. */
 class SocketCalls {
   readonly #url: string;
+  readonly #boundMs: number;
   #socket: WebSocket | undefined;
   #heard: (message: string | undefined) => void = () => undefined;
 
-  constructor(url: string) {
+  constructor(url: string, boundMs: number) {
     this.#url = url.replace(/^http/, "ws");
+    this.#boundMs = boundMs;
   }
 
   async call(): Promise<End> {
     const text = message();
-    if (this.#socket === undefined && !(await this.#open())) return "failed";
+    if (this.#socket === undefined && !(await this.#open())) return { kind: "failed", what: "not opened" };
     const answer = this.#next();
     this.#socket?.send(text);
     const heard = await answer;
-    if (heard === text) return "right";
+    if (heard === text) return right;
     this.end();
-    return heard === undefined ? "failed" : { wrong: heard };
+    return heard === undefined ? { kind: "failed", what: "closed" } : { kind: "wrong", what: heard };
   }
 
   end(): void {
@@ -118,7 +122,7 @@ class SocketCalls {
   /** The next message; undefined when the socket closes before, or none comes in time. */
   #next(): Promise<string | undefined> {
     return new Promise((resolve) => {
-      const late = setTimeout(() => resolve(undefined), callBoundMs);
+      const late = setTimeout(() => resolve(undefined), this.#boundMs);
       this.#heard = (message) => {
         clearTimeout(late);
         resolve(message);
