@@ -7,9 +7,9 @@ import type { PeerVersion } from "./core/constants.ts";
 import type { FleetKey } from "./core/fleet-key.ts";
 import { PeerNoAnswerError, PeerOptionError, PeerUnreachableError } from "./errors.ts";
 import { notHttp } from "./exchange.ts";
-import { type NodeView, viewNode } from "./node-view.ts";
+import { type NodeView, type ViewBounds, viewNode } from "./node-view.ts";
 import { parsePeerAddress } from "./peer-address.ts";
-import { faultOfProof, type ProbeAnswer, type ProofFault, probeNode } from "./peer-probe.ts";
+import { faultOfProof, type ProbeAnswer, type ProofFault, probeBounds, probeNode } from "./peer-probe.ts";
 import { isWrongTarget, seconds, whyUnauthorized } from "./why-unauthorized.ts";
 
 /** A node that is looked at: its record, or as much as is known. */
@@ -73,6 +73,8 @@ export interface DiagnoseOptions {
   readonly keys: readonly FleetKey[];
   /** Generation that the fleet speaks. @default the record's */
   readonly expectedProtocol?: PeerVersion | undefined;
+  /** How long the node may take for each answer; there are two to five, and some forty where its clock has to be found out. @default 5_000 */
+  readonly answerTimeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -86,8 +88,12 @@ export async function diagnoseNode(
   let view: NodeView | undefined;
   let found: Found;
   try {
-    view = await viewNode(parsePeerAddress(target.addr), options.signal);
-    found = await judge(target, view, options);
+    const bounds = {
+      answerTimeoutMs: options.answerTimeoutMs ?? probeBounds.totalTimeoutMs,
+      signal: options.signal,
+    };
+    view = await viewNode(parsePeerAddress(target.addr), bounds);
+    found = await judge(target, view, { ...options, ...bounds });
   } catch (error) {
     found = failure(error, target);
   }
@@ -103,12 +109,19 @@ export async function diagnoseNode(
   };
 }
 
-async function judge(target: DiagnosisTarget, view: NodeView, options: DiagnoseOptions): Promise<Found> {
+async function judge(
+  target: DiagnosisTarget,
+  view: NodeView,
+  options: DiagnoseOptions & ViewBounds,
+): Promise<Found> {
+  const { answerTimeoutMs, signal } = options;
   const [key] = options.keys;
-  if (key === undefined)
-    return view.isNode
-      ? serving(target, view, "its key and its identity were not checked")
-      : { verdict: "not-a-node", detail: "what answers there is no node's internal listener" };
+  if (key === undefined) {
+    if (view.isNode) return serving(target, view, "its key and its identity were not checked");
+    return view.answered
+      ? { verdict: "not-a-node", detail: "what answers there is no node's internal listener" }
+      : { verdict: "not-ready", detail: "it takes the connection but gives no usable answer" };
+  }
   const { peerProtocol } = target;
   if (peerProtocol !== undefined && !isVersion(peerProtocol))
     return {
@@ -120,7 +133,13 @@ async function judge(target: DiagnosisTarget, view: NodeView, options: DiagnoseO
   const ask = (version: PeerVersion, key: FleetKey, shiftMs = 0): Promise<ProbeAnswer> =>
     probeNode(
       { address: parsePeerAddress(target.addr), node: node ?? unknownNode },
-      { version, key, shiftMs, signal: options.signal },
+      {
+        version,
+        key,
+        shiftMs,
+        answerTimeoutMs,
+        signal,
+      },
     );
   const order: PeerVersion[] = peerProtocol === 2 ? [2, 5] : [5, 2];
   let heard: string | undefined;

@@ -36,6 +36,8 @@ export interface ProbeOptions {
   readonly self?: string;
   /** Added to the clock when signing: finds out whether a node would accept another time. @default 0 */
   readonly shiftMs?: number;
+  /** How long the answer may take. @default 5_000 */
+  readonly answerTimeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -74,6 +76,7 @@ const answerSchema = z.object({
  */
 export async function probeNode(target: ProbeTarget, options: ProbeOptions): Promise<ProbeAnswer> {
   const { version, key, self = "diagnostic", shiftMs = 0, signal } = options;
+  const { answerTimeoutMs: totalTimeoutMs = probeBounds.totalTimeoutMs } = options;
   const challenge = randomBytes(32).toString("hex");
   const signed = signRequest({
     key,
@@ -88,7 +91,7 @@ export async function probeNode(target: ProbeTarget, options: ProbeOptions): Pro
   const answer = await exchange(
     target.address,
     { method: "GET", target: probePath[version], headers: { ...signed, [probeChallengeHeader]: challenge } },
-    { ...probeBounds, signal },
+    { ...probeBounds, totalTimeoutMs, signal },
   );
   const date = answer.header("date");
   const dateMs = date === undefined ? Number.NaN : Date.parse(date);

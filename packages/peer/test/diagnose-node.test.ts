@@ -193,6 +193,24 @@ describe("told apart", () => {
     server.close();
   });
 
+  it("what takes the connection and says nothing, as a process that is stopped does", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const sockets: Socket[] = [];
+    server.on("connection", (socket) => sockets.push(socket));
+    const addr = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const found = await diagnoseNode({ addr, node: "x" }, { keys: [fleetKey], answerTimeoutMs: 100 });
+    expect(found).toMatchObject({
+      verdict: "not-ready",
+      detail: expect.stringMatching(/nothing complete within 100 ms/),
+    });
+    expect(sockets).toHaveLength(2);
+    const unchecked = await diagnoseNode({ addr }, { keys: [], answerTimeoutMs: 100 });
+    expect(unchecked.verdict).toBe("not-ready");
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+
   it("an address that is none", async () => {
     expect(await diagnoseNode({ addr: "" }, { keys: [fleetKey] })).toMatchObject({ verdict: "unreachable" });
   });
@@ -268,6 +286,12 @@ describe("of a node without a record", () => {
       verdict: "ready",
       proved: false,
     });
+  });
+
+  it("a name that none can have is not taken", async () => {
+    await using node = await fakeNode({ state: { ...servingState, node: "a b" } });
+    const found = await diagnoseNode({ addr: node.addr }, { keys: [fleetKey] });
+    expect(found).toMatchObject({ node: undefined, verdict: "ready" });
   });
 
   it("its key is still checked when it gives itself none", async () => {
