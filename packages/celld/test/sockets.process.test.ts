@@ -8,6 +8,8 @@ import type { TestNode } from "./support/test-node.ts";
 const fastHandOffMs = 3_000;
 /** Half of them with hibernating, half with regular sockets; enough that some close handlers run when others are done. */
 const roomCount = 24;
+/** A message may have 32 MiB. */
+const tooLongBytes = 33 * 1024 * 1024;
 
 let fleet: Fleet;
 let nodes: TestNode[];
@@ -33,6 +35,21 @@ async function openRoom(node: TestNode, room: string): Promise<unknown> {
   expect(status).toBe(200);
   return body["boot"];
 }
+
+it("a message that is too long for workerd ends its socket with workerd's own 1009, not with 1012", async () => {
+  await openRoom(owner, "too-long");
+  for (const [node, kind] of [
+    [owner, "regular"],
+    [ingress, "socket"],
+    [ingress, "regular"],
+  ] as const) {
+    const open = () => SocketClient.open(`${node.publicUrl}/rooms/too-long/${kind}`);
+    const sockets = await Promise.all([open(), open()]);
+    for (const socket of sockets) socket.send("x".repeat(tooLongBytes));
+    const closed = await Promise.all(sockets.map((socket) => socket.closed(20_000)));
+    expect(closed.map(({ code }) => code)).toEqual([1009, 1009]);
+  }
+});
 
 it("the owner of cells drains: their sockets get 1012 on every node, and they answer elsewhere at once", async () => {
   const rooms = Array.from({ length: roomCount }, (_, index) => `drained-${index}`);

@@ -40,10 +40,15 @@ export class SocketClient {
     return (JSON.parse(this.messages[0] ?? "null") as { boot?: unknown } | null)?.boot;
   }
 
+  /** Sends a text, as long as it is. */
+  send(text: string): void {
+    this.#socket.send(text, { compress: false });
+  }
+
   /** Sends a text and waits for the next message. */
   async ask(text: string): Promise<string> {
     const before = this.messages.length;
-    this.#socket.send(text);
+    this.send(text);
     return await until(`answer to ${text}`, () => this.messages[before]);
   }
 
