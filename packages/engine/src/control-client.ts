@@ -2,7 +2,10 @@
 import { request } from "node:http";
 import { z } from "zod";
 import { ControlError } from "./errors.ts";
+import type { ClosedCells } from "./node-engine.ts";
 
+/** A cell whose owner has died is taken over within 20 s, but nobody waits for that. */
+const openTimeoutMs = 15_000;
 const answerBytes = 8 * 1024 * 1024;
 
 const stateSchema = z.object({
@@ -29,9 +32,6 @@ const openedSchema = z.union([
 
 /** What the entry module counts. */
 export type EntryState = z.infer<typeof stateSchema>;
-/** What a close command did: cells asked, regular sockets closed, sockets or cells that failed, cells that had moved. */
-export type ClosedSockets = z.infer<typeof closedSchema>;
-
 /**
  * The counters of the entry module.
  *
@@ -41,28 +41,19 @@ export async function readEntryState(socketPath: string, timeoutMs: number): Pro
   return parseAnswer(stateSchema, await ask({ socketPath, path: "/state", method: "GET", timeoutMs }));
 }
 
-/** How sockets of cells here are to be closed. */
-export interface CloseCommand {
-  readonly code: number;
-  readonly reason: string;
-  readonly timeoutMs: number;
-}
+const closeCode = 1012;
+const closeReason = "node draining";
 
 /**
- * Closes sockets of cells here, from inside.
+ * Closes the regular sockets of cells here with 1012 `node draining`, from inside.
  *
  * @throws ControlError (CELLKIT_ENGINE_CONTROL) without a right answer within `timeoutMs`
  */
-export async function closeCellSockets(socketPath: string, command: CloseCommand): Promise<ClosedSockets> {
-  const query = new URLSearchParams({
-    code: String(command.code),
-    reason: command.reason,
-  });
-  const path = `/close?${query}`;
-  return parseAnswer(
-    closedSchema,
-    await ask({ socketPath, path, method: "POST", timeoutMs: command.timeoutMs }),
-  );
+export async function closeCellSockets(socketPath: string, timeoutMs: number): Promise<ClosedCells> {
+  const path = `/close?${new URLSearchParams({ code: String(closeCode), reason: closeReason })}`;
+  const answer = await ask({ socketPath, path, method: "POST", timeoutMs });
+  const { cells, regular, failed } = parseAnswer(closedSchema, answer);
+  return { cells, regularSockets: regular, failed };
 }
 
 /** The node on which a cell is, after it was opened, or why that is not known. */
@@ -73,7 +64,11 @@ export type OpenedCell = z.infer<typeof openedSchema>;
  *
  * @throws ControlError (CELLKIT_ENGINE_CONTROL) without a right answer within `timeoutMs`
  */
-export async function openCell(socketPath: string, scope: string, timeoutMs: number): Promise<OpenedCell> {
+export async function openCell(
+  socketPath: string,
+  scope: string,
+  timeoutMs = openTimeoutMs,
+): Promise<OpenedCell> {
   const path = `/open?${new URLSearchParams({ scope })}`;
   return parseAnswer(openedSchema, await ask({ socketPath, path, method: "POST", timeoutMs }));
 }

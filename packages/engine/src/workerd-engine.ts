@@ -32,11 +32,7 @@ import { processSnapshot } from "./process-snapshot.ts";
 import { staleAnswerMs, watchChild } from "./watch-child.ts";
 import { watchDirectory } from "./watch-directory.ts";
 
-const closeCode = 1012;
-const closeReason = "node draining";
 const closeTimeoutMs = 5000;
-/** A cell whose owner has died is taken over within 20 s, but nobody waits for that. */
-const openTimeoutMs = 15_000;
 /** A lease lapses by itself after 20 s; beyond that there is nothing left to end. */
 const leaseEndTimeoutMs = 20_000;
 /** A process that served for so long starts the count of crashes anew. */
@@ -132,11 +128,13 @@ class WorkerdEngine implements NodeEngine {
   async locateCell(scope: string): Promise<CellPlace> {
     const serving = this.#serving;
     if (serving === undefined) throw new EngineStateError("nothing serves: wait until the engine is ready");
-    return openCell(serving.launched.sockets.controlSocket, scope, openTimeoutMs);
+    return openCell(serving.launched.sockets.controlSocket, scope);
   }
 
-  closeCells(): Promise<ClosedCells> {
-    return this.#closeCells(closeTimeoutMs);
+  async closeCells(timeoutMs = closeTimeoutMs): Promise<ClosedCells> {
+    const serving = this.#serving;
+    if (serving === undefined) return { cells: 0, regularSockets: 0, failed: 0 };
+    return closeCellSockets(serving.launched.sockets.controlSocket, timeoutMs);
   }
 
   async drain({ deadlineMs, idle = () => true }: DrainOptions): Promise<{ clean: boolean }> {
@@ -146,7 +144,7 @@ class WorkerdEngine implements NodeEngine {
     this.#state = "draining";
     let clean = true;
     if (launched !== undefined) {
-      await this.#closeCells(Math.min(closeTimeoutMs, deadlineMs / 4)).catch((error: unknown) => {
+      await this.closeCells(Math.min(closeTimeoutMs, deadlineMs / 4)).catch((error: unknown) => {
         this.#options.log.warn({ error }, "the sockets of cells here could not be closed from inside");
       });
       const leftMs = Math.max(0, Math.round(endMs - performance.now()));
@@ -181,17 +179,6 @@ class WorkerdEngine implements NodeEngine {
       membership: this.#membership,
       ...(await processSnapshot(this.#launched?.child.pid, this.#serving?.launched.sockets.controlSocket)),
     };
-  }
-
-  async #closeCells(timeoutMs: number): Promise<ClosedCells> {
-    const serving = this.#serving;
-    if (serving === undefined) return { cells: 0, regularSockets: 0, failed: 0 };
-    const { cells, regular, failed } = await closeCellSockets(serving.launched.sockets.controlSocket, {
-      code: closeCode,
-      reason: closeReason,
-      timeoutMs,
-    });
-    return { cells, regularSockets: regular, failed };
   }
 
   /** First start on a deployment: its failures are thrown. */
