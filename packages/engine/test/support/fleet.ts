@@ -34,7 +34,9 @@ export interface TestFleet extends AsyncDisposable {
   readonly root: string;
   deploy(worker: TestWorker): Promise<void>;
   /** Makes a node and, unless told otherwise, starts it. */
-  node(options?: Partial<WorkerdEngineOptions> & { start?: boolean }): Promise<TestNode>;
+  node(
+    options?: Partial<Omit<WorkerdEngineOptions, "advertise">> & { advertise?: string; start?: boolean },
+  ): Promise<TestNode>;
 }
 
 /** Starts a store with an empty prefix. */
