@@ -29,7 +29,7 @@ async function setup() {
   const spliced = { port: node.port, pids: [node.process.pid ?? 0, workerd] };
   const direct = { port, pids: [bare.pid ?? 0] };
   const cost = async ({ port, pids }: typeof spliced): Promise<number> => {
-    const load = await Load.open(port, connectionCount);
+    const load = await Load.open({ host: "127.0.0.1", port, noDelay: true }, connectionCount);
     const before = await cpuMicroseconds(pids);
     await load.run(requestCount);
     const used = (await cpuMicroseconds(pids)) - before;

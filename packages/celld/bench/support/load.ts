@@ -1,6 +1,6 @@
 // The same bytes over kept-alive connections, one request at a time on each; as little of our own work as possible.
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { connect, type NetConnectOpts, type Socket } from "node:net";
 
 const request = Buffer.from(
   "GET /rooms/bench/boot HTTP/1.1\r\nHost: chat.example\r\nUser-Agent: cellkit-bench\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n\r\n",
@@ -14,10 +14,8 @@ export class Load {
     this.#connections = connections;
   }
 
-  static async open(port: number, connectionCount: number): Promise<Load> {
-    const connections = await Promise.all(
-      Array.from({ length: connectionCount }, () => Connection.dial(port)),
-    );
+  static async open(to: NetConnectOpts, connectionCount: number): Promise<Load> {
+    const connections = await Promise.all(Array.from({ length: connectionCount }, () => Connection.dial(to)));
     return new Load(connections);
   }
 
@@ -51,8 +49,8 @@ class Connection {
     socket.on("close", () => this.#fail(new TypeError("the server closed a connection")));
   }
 
-  static async dial(port: number): Promise<Connection> {
-    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  static async dial(to: NetConnectOpts): Promise<Connection> {
+    const socket = connect(to);
     await once(socket, "connect");
     const connection = new Connection(socket);
     let isFirst = true;
