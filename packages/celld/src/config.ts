@@ -67,6 +67,13 @@ const celldSchema = z.strictObject({
     env: "CELLD_ROAD_RELAY",
     section: sections.listeners,
   }),
+  operatorApi: z.enum(["signed", "open"]).default("signed").meta({
+    description:
+      "Who may use /cell, /do, /evict and /shutdown of the internal listener: this machine, and others who sign with the fleet's key (signed), or whoever reaches it (open).",
+    env: "CELLD_OPERATOR_API",
+    section: sections.listeners,
+    emptyIsUnset: true,
+  }),
   unsafePublicAdvertise: z.boolean().default(false).meta({
     description: "Allow --advertise to be a public IP address.",
     env: "CELLD_UNSAFE_PUBLIC_ADVERTISE",

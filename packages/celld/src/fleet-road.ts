@@ -6,14 +6,15 @@ import type { Bucket } from "@cellkit/bucket";
 import type { DaemonContext } from "@cellkit/daemon";
 import {
   carry,
+  carryCalls,
   claimRoadAlias,
   type FleetKeyring,
   type NodeDescription,
   NodeDirectory,
   openFleetKeyring,
   type PeerListener,
-  type PeerListenerOptions,
   peerListener,
+  RequestVerifier,
   type RoadFailure,
   recordsExtension,
   registerNode,
@@ -32,8 +33,8 @@ export interface JoinOptions {
   readonly relays: boolean;
   /** Loopback port of the own workerd's cluster listener, while there is one. */
   readonly clusterPort: () => number | undefined;
-  /** Takes tunnels of kind `do` and `rpc`. */
-  readonly onTunnel: NonNullable<PeerListenerOptions["onTunnel"]>;
+  /** The own workerd's unix sockets for tunnels of kind `do` and `rpc`, while it serves. */
+  readonly callSocket: (kind: "do" | "rpc") => string | undefined;
 }
 
 /** A node in its fleet. */
@@ -42,7 +43,11 @@ export interface FleetRoad {
   readonly advertise: string;
   readonly keyring: FleetKeyring;
   readonly listener: PeerListener;
-  /** Cluster connections that peers hold to the own workerd. */
+  /** Judges probes of the older generation of the protocol; the newer one's calls are judged by the listener's. */
+  readonly olderVerifier: RequestVerifier;
+  /** Where the other nodes are. */
+  readonly directory: NodeDirectory;
+  /** Tunnels of peers to the own workerd, those that are idle at the moment among them. */
   openCount(): number;
 }
 
@@ -77,15 +82,29 @@ export async function joinFleet(
     defer("the relay", () => relay.close());
   }
   const directory = new NodeDirectory(bucket);
-  const cluster = new Set<Duplex>();
+  const open = new Set<Duplex>();
+  const track = (tunnel: Duplex) => {
+    open.add(tunnel);
+    tunnel.once("close", () => open.delete(tunnel));
+  };
+  const keys = () => keyring.keys;
+  // The node's name may be that of a former process: what that one accepted is not played to this one.
+  const notBeforeMs = performance.timeOrigin;
   const listener = peerListener({
     self: node,
-    keys: () => keyring.keys,
+    keys,
+    verifier: new RequestVerifier({ self: node, keys, version: 5, notBeforeMs }),
     records: "offered",
     sourceHasRecords: async (source) =>
       (await directory.find(source))?.extensions.includes(recordsExtension) ?? false,
-    onCluster: (tunnel) => carryToWorkerd(tunnel, options.clusterPort(), cluster),
-    onTunnel: options.onTunnel,
+    onCluster: (tunnel) => {
+      track(tunnel);
+      carryToCluster(tunnel, options.clusterPort());
+    },
+    onTunnel: (tunnel, { kind }) => {
+      track(tunnel);
+      carryCalls(tunnel, options.callSocket(kind === "rpc" ? "rpc" : "do"));
+    },
   });
   defer("the tunnels of peers", () => listener.destroy());
   const registration = await registerNode(
@@ -108,16 +127,21 @@ export async function joinFleet(
   renew = () => void registration.renew().catch(tell("the node's record does not show its keys yet"));
   // A rotation that looked before the record was there did not wait for this node.
   await keyring.refresh({ signal });
-  return { advertise: `${alias.address}:${roadPort}`, keyring, listener, openCount: () => cluster.size };
+  return {
+    advertise: `${alias.address}:${roadPort}`,
+    keyring,
+    listener,
+    olderVerifier: new RequestVerifier({ self: node, keys, version: 2, notBeforeMs }),
+    directory,
+    openCount: () => open.size,
+  };
 }
 
 /** Carries a tunnel of a peer's workerd to the own one. */
-function carryToWorkerd(tunnel: Duplex, port: number | undefined, open: Set<Duplex>): void {
+function carryToCluster(tunnel: Duplex, port: number | undefined): void {
   if (port === undefined) {
     tunnel.destroy();
     return;
   }
-  open.add(tunnel);
-  const workerd = connect({ host: "127.0.0.1", port, noDelay: true, allowHalfOpen: true });
-  carry(tunnel, workerd, { closed: () => open.delete(tunnel) });
+  carry(tunnel, connect({ host: "127.0.0.1", port, noDelay: true, allowHalfOpen: true }));
 }

@@ -58,7 +58,7 @@ export async function nodeState(node: {
         }),
     draining: node.draining,
     occupied: snapshot?.occupied ?? 0,
-    restoring: state === "starting" || state === "restarting" ? 1 : 0,
+    restoring: isRestoring(state) ? 1 : 0,
     shedding: null,
     rss_bytes: process.memoryUsage.rss() + (snapshot?.rssBytes ?? 0),
     ...(snapshot?.residents === undefined ? {} : { residents: snapshot.residents }),
@@ -67,4 +67,9 @@ export async function nodeState(node: {
     in_flight: inFlight,
     sockets,
   };
+}
+
+/** Whether workerd itself is being started: no cell here can be opened before. */
+export function isRestoring(state: EngineState = "starting"): boolean {
+  return state === "starting" || state === "restarting";
 }

@@ -4,13 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { openBucket, s3Credentials } from "@cellkit/bucket";
-import {
-  createHttpServer,
-  type DaemonContext,
-  type Metrics,
-  type RunningDaemon,
-  StopSequence,
-} from "@cellkit/daemon";
+import { type DaemonContext, type Metrics, type RunningDaemon, StopSequence } from "@cellkit/daemon";
 import { createWorkerdEngine, type NodeEngine, reservedFieldPrefixes } from "@cellkit/engine";
 import { createProbeKey } from "@cellkit/peer";
 import { createSpliceServer, type SpliceServer } from "@cellkit/splice";
@@ -18,7 +12,8 @@ import type { CelldConfig } from "./config.ts";
 import { ignoredVariables } from "./environment.ts";
 import { DrainTimeoutError, FencedError } from "./errors.ts";
 import { type FleetRoad, joinFleet } from "./fleet-road.ts";
-import { nodeLoad } from "./node-load.ts";
+import { createInternalListener } from "./internal-listener.ts";
+import { LoadMeter } from "./node-load.ts";
 import { createNodeMetrics } from "./node-metrics.ts";
 import { answerPublicly } from "./public-answers.ts";
 import { nodeState } from "./state.ts";
@@ -56,6 +51,7 @@ export async function startNode(
     strippedRequestFields: reservedFieldPrefixes,
   });
   defer("the public listener", () => publicServer.close());
+  const loadMeter = new LoadMeter({ publicServer, engine: () => engine });
   let metrics: Metrics | undefined;
   /** Made for the first scrape: a start has better things to do. */
   const nodeMetrics = (): Metrics => {
@@ -68,47 +64,28 @@ export async function startNode(
     });
     return metrics;
   };
-  const internalServer = createHttpServer({
-    routes: [
-      {
-        method: "GET",
-        path: "/state",
-        handle: async () => ({
-          status: 200,
-          json: await nodeState({ node: config.node, version, draining: isDraining(), publicServer, engine }),
-        }),
-      },
-      {
-        method: "POST",
-        path: "/shutdown",
-        handle: ({ query }) => {
-          if (query.get("handoff") === "preserve")
-            return { status: 501, json: { error: "preserve_not_supported" } };
-          requestStop("POST /shutdown");
-          return { status: 200, json: { ok: true } };
-        },
-      },
-      {
-        method: "GET",
-        path: "/metrics",
-        handle: async () => ({
-          status: 200,
-          headers: { "content-type": nodeMetrics().contentType },
-          body: await nodeMetrics().text(),
-        }),
-      },
-    ],
-    onUpgrade: (request, socket, head) => {
-      if (road?.listener.upgrade(request, socket, head) !== true) socket.destroy();
+  let advertise = config.advertise ?? config.internalListen;
+  const internalServer = createInternalListener(
+    {
+      node: config.node,
+      engine: () => engine,
+      road: () => road,
+      identity: () => ({
+        node: config.node,
+        advertise: addressText(advertise),
+        privateKey: probeKey.privateKey,
+      }),
+      operatorOpen: config.operatorApi === "open",
+      stop: () => requestStop("POST /shutdown"),
+      state: () => nodeState({ node: config.node, version, draining: isDraining(), publicServer, engine }),
+      metrics: nodeMetrics,
     },
-    onError: (error, request) =>
-      log.error({ err: error, ...request }, "a route of the internal listener failed"),
-  });
-  defer("the internal listener", () => internalServer.close({ graceMs: 500 }));
+    context,
+  );
 
   const internal = await internalServer.listen(config.internalListen);
   const open = await publicServer.listen(config.listen.host, config.listen.port);
-  const advertise = config.advertise ?? { host: internal.host, port: internal.port };
+  advertise = config.advertise ?? { host: internal.host, port: internal.port };
 
   engine = createWorkerdEngine({
     bucket,
@@ -125,12 +102,12 @@ export async function startNode(
           describe: () => ({
             addr: addressText(advertise),
             probePublicKey: probeKey.publicKeyHex,
-            load: nodeLoad(publicServer),
+            load: loadMeter.read(),
           }),
           roadPort: config.roadPort,
           relays: config.roadRelay,
           clusterPort: () => engine?.clusterPort,
-          onTunnel: (tunnel) => tunnel.destroy(),
+          callSocket: (kind) => (kind === "do" ? engine?.peerSocket : engine?.peerRpcSocket),
         },
         context,
       );

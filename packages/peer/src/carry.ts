@@ -33,6 +33,14 @@ export function carry(one: Duplex, other: Duplex, { closed, failed }: CarryListe
 
 /** Ends a stream so that nobody takes it for a whole one: a TCP connection by a reset. */
 export function cut(stream: Duplex): void {
-  if (stream instanceof Socket && !stream.destroyed) stream.resetAndDestroy();
-  else stream.destroy();
+  if (!(stream instanceof Socket) || stream.destroyed) {
+    stream.destroy();
+    return;
+  }
+  try {
+    stream.resetAndDestroy();
+  } catch {
+    // A unix socket knows no reset; whoever reads a message from it knows from the message that it is not whole.
+    stream.destroy();
+  }
 }

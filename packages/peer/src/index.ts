@@ -7,6 +7,7 @@ export { type PeerVersion, peerHeader } from "./core/constants.ts";
 export { FleetKey, formatFleetKey, parseFleetKey } from "./core/fleet-key.ts";
 export { type RecordsMode, recordsExtension } from "./core/records-offer.ts";
 export type { PeerRefusal, PeerRefusalError } from "./core/refusal.ts";
+export { isScope } from "./core/scope.ts";
 export { type PeerHeaders, type RequestToSign, signRequest } from "./core/sign.ts";
 export type { HeaderPairs } from "./core/signed-head.ts";
 export type { TunnelKind } from "./core/tunnel-kind.ts";
@@ -113,12 +114,8 @@ export {
 export { judgeOperator, type OperatorAccess } from "./operator-access.ts";
 export { parsePeerAddress } from "./peer-address.ts";
 export type { PeerCall, PeerCallFacts } from "./peer-call.ts";
-export {
-  PeerClient,
-  type PeerClientOptions,
-  type PeerConnection,
-  type PeerRejection,
-} from "./peer-client.ts";
+export { PeerClient, type PeerClientOptions } from "./peer-client.ts";
+export type { PeerConnection, PeerRejection } from "./peer-connection.ts";
 export {
   type PeerListener,
   type PeerListenerCounts,

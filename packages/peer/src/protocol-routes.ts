@@ -19,7 +19,7 @@ export interface ProtocolRoutesOptions {
   /** Judges the probes of version 2. */
   readonly olderVerifier: () => RequestVerifier | undefined;
   /** Who answers probes. */
-  readonly identity: ProbeIdentity;
+  readonly identity: () => ProbeIdentity;
   /** This node's wall clock, milliseconds since the Unix epoch. @default Date.now */
   readonly clock?: () => number;
 }
@@ -51,7 +51,7 @@ export function protocolRoutes(options: ProtocolRoutesOptions): ProtocolRoutes {
         else {
           const { version } = line;
           const head = receivedHead(request);
-          const reply = answerProbe(head, { verifier, version, identity, nowMs: clock() });
+          const reply = answerProbe(head, { verifier, version, identity: identity(), nowMs: clock() });
           response.writeHead(reply.status, reply.headers).end(reply.body);
         }
       } else if (listener?.request(request, response) !== true) answer(starting);
