@@ -12,8 +12,8 @@ import { until } from "../../test/support/until.ts";
 export interface PlainWorkerd {
   readonly process: ChildProcess;
   readonly pid: number;
-  /** Where it serves the Worker. */
-  readonly publicSocket: string;
+  /** The unix socket at which it serves the Worker. */
+  readonly path: string;
 }
 
 /** The unix socket at which the workerd of a data directory serves the Worker. */
@@ -45,9 +45,9 @@ export async function startPlainWorkerd(node: TestNode, directory: string): Prom
     stdio: ["ignore", "ignore", "inherit"],
   });
   process.once("exit", () => child.kill("SIGKILL"));
-  const publicSocket = publicSocketOf(directory);
-  await until("workerd that listens", () => listens(publicSocket), 20_000);
-  return { process: child, pid: child.pid ?? 0, publicSocket };
+  const path = publicSocketOf(directory);
+  await until("workerd that listens", () => listens(path), 20_000);
+  return { process: child, pid: child.pid ?? 0, path };
 }
 
 function listens(path: string): Promise<boolean> {
