@@ -12,10 +12,11 @@ import { tunnelVersion } from "./core/tunnel-names.ts";
 import { PeerError, RpcFailure, StaleOwnerError, TunnelLostError } from "./errors.ts";
 import { exchange } from "./exchange.ts";
 import type { FleetStore } from "./fleet-store.ts";
-import { handshake, webSocketAccept, webSocketKey } from "./handshake.ts";
+import { handshake, webSocketKey } from "./handshake.ts";
 import { answerHeaders, checkVersion, type InnerTarget, innerHeaders, isStale } from "./inner-request.ts";
 import { LapsedPeers } from "./lapsed-peers.ts";
 import { NodeDirectory } from "./node-directory.ts";
+import { type PeerConnection, type PeerRejection, takeSocket } from "./peer-connection.ts";
 import { PeerSocket } from "./peer-socket.ts";
 import { nonce, requestIds } from "./random-ids.ts";
 import { type Peer, TunnelPool, type TunnelPoolOptions } from "./tunnel-pool.ts";
@@ -32,24 +33,6 @@ export interface PeerClientOptions extends TunnelPoolOptions {
   deadlineMs?: number;
   /** How often it is looked whether a node that is being called still lives. @default 1000 */
   lapseCheckMs?: number;
-}
-
-/** A WebSocket that was accepted. */
-export interface PeerConnection {
-  readonly kind: "socket";
-  /** Of the 101, `sec-websocket-accept` for the caller's key among them; without what a caller sets for its own client. */
-  readonly headers: Headers;
-  /**
-   * The WebSocket's bytes, frames and all, to be spliced to a client. If the owner is lost between two frames and no
-   * close frame passed, the last bytes are one: 1012 `owner unavailable`.
-   */
-  readonly socket: Duplex;
-}
-
-/** A handshake that was answered with something else. */
-export interface PeerRejection {
-  readonly kind: "response";
-  readonly response: Response;
 }
 
 const nullBodyStatus: ReadonlySet<number> = new Set([204, 205, 304]);
@@ -183,7 +166,10 @@ export class PeerClient implements AsyncDisposable {
         await this.#judge(peer, { ...answer, statusCode });
         return { kind: "response", response: this.#toResponse({ ...answer, statusCode }, "GET") };
       }
-      return this.#toSocket(peer, key, answer);
+      const connection = takeSocket(answer, key);
+      this.#sockets.set(connection.socket, peer.node);
+      connection.socket.once("close", () => this.#sockets.delete(connection.socket));
+      return connection;
     };
     return attemptCall(
       this.#directory,
@@ -287,27 +273,6 @@ export class PeerClient implements AsyncDisposable {
       status: statusCode,
       headers: answerHeaders(headers),
     });
-  }
-
-  #toSocket(
-    peer: Peer,
-    key: string,
-    { headers, socket: tunnel }: { headers: Dispatcher.ResponseData["headers"]; socket: Duplex },
-  ): PeerConnection {
-    tunnel.on("error", () => undefined);
-    try {
-      checkVersion(headers);
-      if (headers["sec-websocket-accept"] !== webSocketAccept(key)) {
-        throw new TunnelLostError("its answer to the WebSocket handshake is for another one");
-      }
-    } catch (error) {
-      tunnel.destroy();
-      throw error;
-    }
-    const socket = new PeerSocket(tunnel);
-    this.#sockets.set(socket, peer.node);
-    socket.once("close", () => this.#sockets.delete(socket));
-    return { kind: "socket", headers: answerHeaders(headers), socket };
   }
 
   /** Tells the owner that the caller gave up (spec B5); the tunnel is cut anyway. */
