@@ -298,3 +298,19 @@ test("a cancellation that comes before its call drops the call", async () => {
   again.socket.write(establishment() + call);
   await again.receive("ran");
 });
+
+test("the answer to a handshake inside a tunnel has the version, and nothing that only nodes may say", async () => {
+  const { address } = await startNode({
+    onConnect: (_, socket) => {
+      socket.write(
+        "HTTP/1.1 101 Switching Protocols\r\nX-Cells-Route-Error: stale-owner\r\nX-Own: 1\r\n\r\nraw",
+      );
+    },
+  });
+  const client = await rawClient(address.port);
+  client.socket.write(
+    `${establishment()}GET http://cell/ HTTP/1.1\r\nx-cells-scope: A:b\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n`,
+  );
+  const answer = (await client.receive("raw")).split("\r\n\r\n").at(1);
+  expect(answer).toBe("HTTP/1.1 101 Switching Protocols\r\nX-Own: 1\r\nx-cells-peer-version: 5");
+});

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { StaleOwnerError } from "../src/errors.ts";
@@ -115,6 +115,24 @@ test("a stale answer ran nothing, so another node is asked; the stale marker cou
   expect(served).toBe(4);
 });
 
+test("an owner that lets its application set the stale marker on a 200 gets no second call", async () => {
+  let runs = 0;
+  const careless = createServer((_, response) => {
+    runs += 1;
+    response.writeHead(200, { "x-cells-peer-version": "5", "x-cells-route-error": "stale-owner" }).end("ran");
+  });
+  const { client } = await startFleet([{ onTunnel: (tunnel) => void careless.emit("connection", tunnel) }]);
+  const response = await client.fetch(cell, "http://cell/");
+  expect([await response.text(), response.headers.get("x-cells-route-error")]).toEqual(["ran", null]);
+  expect(runs).toBe(1);
+});
+
+test("an answer inside a tunnel without the protocol's version is no answer", async () => {
+  const stranger = createServer((_, response) => void response.end("hello"));
+  const { client } = await startFleet([{ onTunnel: (tunnel) => void stranger.emit("connection", tunnel) }]);
+  await expect(client.fetch(cell, "http://cell/")).rejects.toMatchObject({ code: "CELLKIT_PEER_VERSION" });
+});
+
 test("when every node says that it is not the owner, the call ends with that at its deadline", async () => {
   const stale = { onFetch: (_: unknown, __: unknown, call: PeerCall) => call.answerNoRoom() };
   const { client } = await startFleet([stale, stale], { deadlineMs: 60 });
@@ -165,7 +183,8 @@ test("a request whose body is over the bound gets 413, declared or not", async (
 
 test("a caller that gives up cancels the call, before and after the answer's head", async () => {
   const aborted: string[] = [];
-  const { client } = await startFleet([
+  const cancelled: string[] = [];
+  const { client, nodes } = await startFleet([
     {
       onFetch: (request, response, call) => {
         const path = new URL(request.url ?? "").pathname;
@@ -174,6 +193,7 @@ test("a caller that gives up cancels the call, before and after the answer's hea
       },
     },
   ]);
+  nodes[0]?.server.on("request", ({ method, url }) => cancelled.push(`${method} ${url}`));
   const controller = new AbortController();
   const waiting = client.fetch(cell, "http://cell/head", { signal: controller.signal });
   setTimeout(() => controller.abort(), 20);
@@ -182,6 +202,11 @@ test("a caller that gives up cancels the call, before and after the answer's hea
   const response = await client.fetch(cell, "http://cell/body");
   await response.body?.cancel();
   await until("second abort", () => aborted.includes("/body"));
+  await until("both cancellations", () => cancelled.length === 2);
+  for (const line of cancelled)
+    expect(line).toMatch(/^POST \/peer\/abort\/Counter%3A[0-9a-f]{64}\/[0-9a-f]{32}$/);
+  await (await client.fetch(cell, "http://cell/body")).body?.cancel();
+  await until("one more", () => cancelled.length === 3);
 });
 
 test("an owner lost within a body is an error of the read, and there is no second run", async () => {
