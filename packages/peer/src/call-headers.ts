@@ -15,8 +15,6 @@ export interface ControlHeaders {
   rpcMethod: string | undefined;
   /** The same control header twice, or one with a value outside its form. */
   malformed: boolean;
-  /** Every reserved name that was there, in lower case. */
-  names: string[];
 }
 
 /** Whether only nodes may set the header. @param name in any case */
@@ -36,7 +34,6 @@ export function takeControlHeaders(rawHeaders: string[]): ControlHeaders {
     capacityHandoff: false,
     rpcMethod: undefined,
     malformed: false,
-    names: [],
   };
   let kept = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -57,7 +54,6 @@ export function takeControlHeaders(rawHeaders: string[]): ControlHeaders {
 }
 
 function take(taken: ControlHeaders, name: string, value: string): void {
-  taken.names.push(name);
   switch (name) {
     case "x-cells-scope":
       taken.malformed ||= taken.scope !== undefined;

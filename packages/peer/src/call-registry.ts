@@ -13,13 +13,13 @@ export class CallRegistry {
   readonly #tombstones = new Map<string, number>();
 
   /** @param cut ends the connection of the call @returns false when the call was cancelled before it came */
-  begin(call: PeerCall, cut: () => void, nowMs: number): boolean {
+  begin(call: PeerCall, cut: () => void, nowMs: () => number): boolean {
     const key = keyOf(call.scope, call.requestId);
     if (key === undefined) return true;
     const leftMs = this.#tombstones.get(key);
     if (leftMs !== undefined) {
       this.#tombstones.delete(key);
-      if (nowMs - leftMs <= tombstoneMs) return false;
+      if (nowMs() - leftMs <= tombstoneMs) return false;
     }
     this.#running.set(key, { call, cut });
     return true;

@@ -40,6 +40,8 @@ export interface CallLimits {
   tunnelIdleMs: number;
 }
 
+const nowMs = (): number => performance.now();
+
 /** Same bound as for a client's head: what came in must be able to go on. */
 const maxInnerHeadBytes = 64 * 1024;
 
@@ -98,7 +100,7 @@ export class CallServer {
   }
 
   cancel(scope: string, requestId: string): void {
-    this.#registry.cancel(scope, requestId, performance.now());
+    this.#registry.cancel(scope, requestId, nowMs());
   }
 
   /** Ends idle tunnels, and the others when their call is answered; resolves when none is left. */
@@ -143,7 +145,7 @@ export class CallServer {
     }
     request.tooLarge = refuse;
     const call = new PeerCall(factsOf(control, scope, tunnel), response);
-    if (!this.#registry.begin(call, () => request.socket.destroy(), performance.now())) {
+    if (!this.#registry.begin(call, () => request.socket.destroy(), nowMs)) {
       request.socket.destroy();
       return;
     }
@@ -199,7 +201,7 @@ export class CallServer {
       return;
     }
     const call = new PeerCall(factsOf(control, scope, tunnel));
-    if (!this.#registry.begin(call, () => socket.destroy(), performance.now())) {
+    if (!this.#registry.begin(call, () => socket.destroy(), nowMs)) {
       socket.destroy();
       return;
     }
