@@ -93,21 +93,21 @@ async function attackAll(
     return until("right answers", () => kinds.every((kind) => load.right[kind] >= before[kind] + 5), 30_000);
   };
   await rightAgain();
-  const undetected: string[] = [];
-  for (let turn = 0; turn < count; turn += 1) {
+  let failed: string | undefined;
+  for (let turn = 0; turn < count && failed === undefined; turn += 1) {
     const attack = attackOf(turn, random);
     const outcome = middle.attack(attack, detectionBoundMs);
     // A head is attacked where the next connection begins.
     if (isForHead(attack.stroke)) middle.cut();
-    if (await outcome) continue;
-    undetected.push(`${turn}: ${attack.stroke} ${attack.direction} after ${attack.afterBytes} bytes`);
-    middle.cut();
+    const end = await outcome;
+    if (end === "detected") continue;
+    failed = `attack ${turn}, ${attack.stroke} ${attack.direction} after ${attack.afterBytes} bytes: ${end}`;
   }
-  await rightAgain();
+  if (failed === undefined) await rightAgain();
+  else middle.cut();
   await load.stop();
 
-  expect(undetected).toEqual([]);
-  expect(load.wrong).toEqual([]);
+  expect({ failed, wrong: load.wrong }).toEqual({ failed: undefined, wrong: [] });
   expect((await facts())["faults"]).toEqual([]);
   expect(middle.seen("x-cellkit-records")).toBeGreaterThanOrEqual(count / headEvery);
   expect(middle.seen(secret)).toBe(0);

@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)(`nodes in network namespaces${why}`, () =
   async function reach(one: TestNode, other: TestNode, turn: string): Promise<[boolean, boolean]> {
     const cellOf = (node: TestNode) => `${turn}-of-${node.node}`;
     for (const node of [one, other]) expect(await serves(node, cellOf(node))).toBe(true);
-    return [await serves(one, cellOf(other)), await serves(other, cellOf(one))];
+    return await Promise.all([serves(one, cellOf(other)), serves(other, cellOf(one))]);
   }
 
   it("with the key and a relay of its own, each serves the cells of the other", async () => {

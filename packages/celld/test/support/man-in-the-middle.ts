@@ -67,17 +67,15 @@ export class ManInTheMiddle implements AsyncDisposable {
   }
 
   /**
-   * Attacks the next connection that has the bytes for it. Answers whether the end that got the changed bytes closed it
-   * within `boundMs` of the stroke.
+   * Attacks the next connection that has the bytes for it. `detected`: the end that got the changed bytes closed it.
+   * @param boundMs for the stroke, and from there for its detection
    */
-  async attack(attack: Attack, boundMs: number): Promise<boolean> {
+  async attack(attack: Attack, boundMs: number): Promise<"detected" | "undetected" | "no bytes came"> {
     const struck = Promise.withResolvers<void>();
-    const found = Promise.withResolvers<boolean>();
-    const { afterBytes: leftBytes } = attack;
-    this.#armed = { attack, leftBytes, struck: struck.resolve, found: () => found.resolve(true) };
-    await struck.promise;
-    const late = setTimeout(() => found.resolve(false), boundMs);
-    return await found.promise.finally(() => clearTimeout(late));
+    const found = Promise.withResolvers<void>();
+    this.#armed = { attack, leftBytes: attack.afterBytes, struck: struck.resolve, found: found.resolve };
+    if (!(await within(struck.promise, boundMs))) return "no bytes came";
+    return (await within(found.promise, boundMs)) ? "detected" : "undetected";
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -172,4 +170,11 @@ export class ManInTheMiddle implements AsyncDisposable {
       tails.set(text, seen.slice(Math.max(0, seen.length - text.length + 1)));
     }
   }
+}
+
+/** Whether a promise settles in time. */
+async function within(promise: Promise<void>, boundMs: number): Promise<boolean> {
+  const late = Promise.withResolvers<false>();
+  const timer = setTimeout(() => late.resolve(false), boundMs);
+  return await Promise.race([promise.then(() => true), late.promise]).finally(() => clearTimeout(timer));
 }
