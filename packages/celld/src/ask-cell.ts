@@ -36,7 +36,8 @@ export async function askCell(
     socketPath,
     path: url.startsWith("/") ? `http://${incoming.headers.host ?? "cell"}${url}` : url,
     method: incoming.method ?? "GET",
-    headers: [...kept(incoming.rawHeaders), "x-cells-scope", scope],
+    // The connection is for this request only, but workerd is not to close it: the last, empty write could come after that.
+    headers: [...kept(incoming.rawHeaders), "x-cells-scope", scope, "connection", "keep-alive"],
     agent: false,
     signal,
   });
