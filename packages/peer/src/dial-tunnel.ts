@@ -49,7 +49,8 @@ const keepAliveProbeMs = 30_000;
  *
  * Every failure here proves that nothing of a call was sent.
  *
- * @returns a half-open Duplex: `end()` ends one direction. It is a net.Socket when there are no records
+ * @returns a half-open Duplex: `end()` ends one direction. It is a net.Socket when there are no records. A lost tunnel is
+ *   an `error` event, never an end: listen for it
  * @throws PeerUnreachableError (CELLKIT_PEER_UNREACHABLE), TunnelRefusedError (CELLKIT_PEER_TUNNEL_REFUSED),
  *   PeerVersionError (CELLKIT_PEER_VERSION), RecordsMissingError (CELLKIT_PEER_RECORDS_MISSING), TunnelHeadError
  *   (CELLKIT_PEER_TUNNEL_HEAD) when the handshake was changed on the way, PeerOptionError (CELLKIT_PEER_OPTION), the

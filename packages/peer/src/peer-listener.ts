@@ -41,9 +41,12 @@ export interface PeerListenerOptions extends CallHandlers, HeadGuardOptions {
   records?: RecordsMode;
   /** Whether the node of this identity advertises records: then an establishment without an offer is refused. */
   sourceHasRecords?: (source: string) => boolean | Promise<boolean>;
-  /** Takes the bytes of a tunnel of kind `cluster`; without it that kind is refused. */
+  /**
+   * Takes the bytes of a tunnel of kind `cluster`; without it that kind is refused. The tunnel's errors are its taker's:
+   * a stream whose `error` event has no listener ends the process.
+   */
   onCluster?: (tunnel: Duplex, origin: TunnelOrigin) => void;
-  /** Takes the bytes of tunnels of kind `do` and `rpc` instead of the handlers: plain HTTP/1.1 for another server. */
+  /** Same for kinds `do` and `rpc`, instead of the handlers: plain HTTP/1.1 for another server. */
   onTunnel?: (tunnel: Duplex, origin: TunnelOrigin) => void;
   /** Shared with the daemon's other signed routes, so that they share the memory of nonces. @default one of its own */
   verifier?: RequestVerifier;
