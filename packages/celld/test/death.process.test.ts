@@ -98,7 +98,7 @@ it("a node whose data directory is deleted ends with code 1 and a line that says
 
 /** The key of the lease that a node's workerd renews. */
 async function leaseOf(node: TestNode): Promise<string> {
-  const address = new URL(node.internalUrl).host;
+  const address = await fleet.advertisedBy(node);
   for await (const { key } of fleet.bucket.list("v1/nodes/")) {
     const stored = await fleet.bucket.get(key);
     const lease = JSON.parse(Buffer.from(stored?.body ?? []).toString()) as Record<string, unknown>;

@@ -6,7 +6,13 @@ import { fileURLToPath } from "node:url";
 import { type Bucket, openBucket } from "@cellkit/bucket";
 import { type BucketServer, serveBucket } from "@cellkit/bucket/server";
 import { bundleProject, publishDeployment } from "@cellkit/deployment";
-import { type FleetKeyring, openFleetKeyring, type RoadFailure, type RoadRelay } from "@cellkit/peer";
+import {
+  type FleetKeyring,
+  NodeDirectory,
+  openFleetKeyring,
+  type RoadFailure,
+  type RoadRelay,
+} from "@cellkit/peer";
 import { openRelay } from "../../src/open-relay.ts";
 import { freePort } from "./free-port.ts";
 import { TestNode } from "./test-node.ts";
@@ -116,6 +122,14 @@ export class Fleet implements AsyncDisposable {
     this.#running.add(node);
     void node.process.exited.then(() => this.#running.delete(node));
     return node;
+  }
+
+  /** What the workerd of a node advertises: the node's alias and the port of the fleet's relay. */
+  async advertisedBy({ node }: TestNode): Promise<string> {
+    const { live } = await new NodeDirectory(this.bucket).list();
+    const alias = live.find((record) => record.node === node)?.roadAlias;
+    if (alias === undefined) throw new Error(`no live record of ${node} with an alias`);
+    return `${alias}:${(await this.road()).port}`;
   }
 
   /** The fleet's relay: one for all nodes, since they share a machine. None of them takes it along when it ends. */
