@@ -10,11 +10,11 @@ const scope = `Counter:${"ab".repeat(32)}`;
 const payloadBytes = 64;
 
 /** A masked binary frame as a client sends it, and the length of its echo. */
-export const frame = Buffer.concat([
+const frame = Buffer.concat([
   Buffer.of(0x82, 0x80 | payloadBytes, 0, 0, 0, 0),
   Buffer.alloc(payloadBytes, 1),
 ]);
-export const echoBytes = 2 + payloadBytes;
+const echoBytes = 2 + payloadBytes;
 
 /** Opens a socket without a tunnel. */
 export async function openDirect(port: number): Promise<Duplex> {

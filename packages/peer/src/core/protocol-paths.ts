@@ -3,7 +3,7 @@
 import type { PeerVersion } from "./constants.ts";
 
 /** What a node does with a path: it is served, or a call of it is refused. */
-export type PathUse = "tunnel" | "probe" | "cancel" | "refused";
+type PathUse = "tunnel" | "probe" | "cancel" | "refused";
 
 /** A line of the table. */
 export interface ProtocolPath {
