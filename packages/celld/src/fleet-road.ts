@@ -19,6 +19,7 @@ import {
   recordsExtension,
   registerNode,
 } from "@cellkit/peer";
+import { CallWatch } from "./call-watch.ts";
 import { openRelay } from "./open-relay.ts";
 
 /** What a node joins its fleet with. */
@@ -31,6 +32,8 @@ export interface JoinOptions {
   readonly roadPort: number;
   /** Whether this process relays, or leaves that to another one on its machine. */
   readonly relays: boolean;
+  /** Whether peers had better call this node than another: not while it starts or drains. */
+  readonly serving: () => boolean;
   /** Loopback port of the own workerd's cluster listener, while there is one. */
   readonly clusterPort: () => number | undefined;
   /** The own workerd's unix sockets for tunnels of kind `do` and `rpc`, while it serves. */
@@ -47,8 +50,10 @@ export interface FleetRoad {
   readonly olderVerifier: RequestVerifier;
   /** Where the other nodes are. */
   readonly directory: NodeDirectory;
-  /** Tunnels of peers to the own workerd, those that are idle at the moment among them. */
+  /** What a drain waits for: connections of peers' workerds to the own one, and calls inside the other tunnels. */
   openCount(): number;
+  /** Writes the node's record now: something that it says has changed. */
+  renew(): void;
 }
 
 /**
@@ -82,11 +87,8 @@ export async function joinFleet(
     defer("the relay", () => relay.close());
   }
   const directory = new NodeDirectory(bucket);
-  const open = new Set<Duplex>();
-  const track = (tunnel: Duplex) => {
-    open.add(tunnel);
-    tunnel.once("close", () => open.delete(tunnel));
-  };
+  const cluster = new Set<Duplex>();
+  const calls = new Set<CallWatch>();
   const keys = () => keyring.keys;
   // The node's name may be that of a former process: what that one accepted is not played to this one.
   const notBeforeMs = performance.timeOrigin;
@@ -98,12 +100,15 @@ export async function joinFleet(
     sourceHasRecords: async (source) =>
       (await directory.find(source))?.extensions.includes(recordsExtension) ?? false,
     onCluster: (tunnel) => {
-      track(tunnel);
+      cluster.add(tunnel);
+      tunnel.once("close", () => cluster.delete(tunnel));
       carryToCluster(tunnel, options.clusterPort());
     },
     onTunnel: (tunnel, { kind }) => {
-      track(tunnel);
-      carryCalls(tunnel, options.callSocket(kind === "rpc" ? "rpc" : "do"));
+      const watch = new CallWatch();
+      calls.add(watch);
+      tunnel.once("close", () => calls.delete(watch));
+      carryCalls(tunnel, options.callSocket(kind === "rpc" ? "rpc" : "do"), watch);
     },
   });
   defer("the tunnels of peers", () => listener.destroy());
@@ -116,6 +121,7 @@ export async function joinFleet(
       extensions: [recordsExtension],
       peerKeys: keyring.shown,
       roadAlias: alias.address,
+      serving: options.serving(),
     }),
     {
       signal,
@@ -124,7 +130,7 @@ export async function joinFleet(
     },
   );
   defer("the node's record", () => registration.close());
-  renew = () => void registration.renew().catch(tell("the node's record does not show its keys yet"));
+  renew = () => void registration.renew().catch(tell("the node's record does not say yet what has changed"));
   // A rotation that looked before the record was there did not wait for this node.
   await keyring.refresh({ signal });
   return {
@@ -133,7 +139,8 @@ export async function joinFleet(
     listener,
     olderVerifier: new RequestVerifier({ self: node, keys, version: 2, notBeforeMs }),
     directory,
-    openCount: () => open.size,
+    openCount: () => cluster.size + [...calls].filter(({ busy }) => busy).length,
+    renew,
   };
 }
 

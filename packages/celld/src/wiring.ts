@@ -104,6 +104,7 @@ export async function startNode(
             probePublicKey: probeKey.publicKeyHex,
             load: loadMeter.read(),
           }),
+          serving: () => engine?.state === "ready" && !isDraining(),
           roadPort: config.roadPort,
           relays: config.roadRelay,
           clusterPort: () => engine?.clusterPort,
@@ -121,7 +122,11 @@ export async function startNode(
     events: {
       fenced: (detail) => fail(new FencedError(detail)),
       failed: (error) => fail(error),
-      exited: (detail) => log.error({ detail }, "workerd ended by itself; it is started again"),
+      ready: () => road?.renew(),
+      exited: (detail) => {
+        road?.renew();
+        log.error({ detail }, "workerd ended by itself; it is started again");
+      },
     },
   });
   const running = engine;
@@ -131,7 +136,7 @@ export async function startNode(
     { public: addressText(open), internal: addressText(internal), deployment: running.deployment ?? null },
     "ready",
   );
-  return { stop: () => drainSequence(context, publicServer, running, () => road?.openCount() ?? 0).run() };
+  return { stop: () => drainSequence(context, publicServer, running, () => road).run() };
 }
 
 /** The ordered stop: refuse, tell the sockets, let requests end, hand the cells over. */
@@ -139,14 +144,17 @@ function drainSequence(
   { config, log }: DaemonContext<CelldConfig>,
   publicServer: SpliceServer,
   engine: NodeEngine,
-  openRoads: () => number,
+  road: () => FleetRoad | undefined,
 ): StopSequence {
   const deadlineMs = performance.now() + config.shutdownDrainMs;
   const leftMs = () => Math.max(0, deadlineMs - performance.now());
   const steps = new StopSequence(({ name, outcome, tookMs }) =>
     log.info({ step: name, outcome, tookMs: Math.round(tookMs) }, "drain"),
   );
-  steps.add("refuse new requests", () => publicServer.drain());
+  steps.add("refuse new requests", () => {
+    publicServer.drain();
+    road()?.renew();
+  });
   steps.add(
     "close sockets",
     async () => {
@@ -165,7 +173,7 @@ function drainSequence(
   steps.add(
     "hand the cells over",
     async () => {
-      const idle = () => publicServer.counts().inFlight === 0 && openRoads() === 0;
+      const idle = () => publicServer.counts().inFlight === 0 && (road()?.openCount() ?? 0) === 0;
       const { clean } = await engine.drain({ deadlineMs: leftMs(), idle });
       if (!clean)
         throw new DrainTimeoutError(

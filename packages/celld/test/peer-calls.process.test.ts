@@ -1,9 +1,10 @@
 // Daemons that are no nodes call cells: through any node, whoever owns the cell, also while a node leaves.
-import type { PeerClient } from "@cellkit/peer";
+import { PeerClient } from "@cellkit/peer";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { Fleet } from "./support/fleet.ts";
-import { clientThrough, roomsProject, TunnelledSocket } from "./support/peers.ts";
+import { clientThrough, keyOf, roomsProject, TunnelledSocket } from "./support/peers.ts";
 import type { TestNode } from "./support/test-node.ts";
+import { until } from "./support/until.ts";
 
 let fleet: Fleet;
 let nodes: TestNode[];
@@ -122,6 +123,25 @@ it("the owner is killed: each socket gets one close frame, 1012 owner unavailabl
   for (const frames of closes) expect(frames).toEqual([[1012, "owner unavailable"]]);
 }, 60_000);
 
+it("the owner is killed within an answer: its reader fails, and the call is not made again", async () => {
+  await openRoom(nodes[0], "endless");
+  const answer = await clients[0].fetch(room("endless"), "http://rooms/endless");
+  const reader = answer.body?.getReader();
+  expect((await reader?.read())?.done).toBe(false);
+  await nodes[0]?.kill();
+  const readOn = async () => {
+    while ((await reader?.read())?.done === false);
+  };
+  await expect(readOn()).rejects.toThrow();
+  nodes[0] = await fleet.node(0);
+  await nodes[0].ready();
+  // A new instance, of which this is the first call.
+  const { calls } = (await (await clients[1].fetch(room("endless"), "http://rooms/")).json()) as {
+    calls: number;
+  };
+  expect(calls).toBe(1);
+}, 60_000);
+
 it("a node that drains keeps serving peers until its workerd has left", async () => {
   await openRoom(nodes[2], "served");
   const draining = nodes[2]?.drain();
@@ -129,3 +149,54 @@ it("a node that drains keeps serving peers until its workerd has left", async ()
   expect((await clients[2].fetch(room("served"), "http://rooms/")).status).toBe(200);
   expect((await draining)?.code).toBe(0);
 });
+
+it("a drain waits for a call in a tunnel, and not for a tunnel that is kept for the next one", async () => {
+  const { fleet: small, nodes: one } = await Fleet.start(1, { project: roomsProject });
+  await using _ = small;
+  const [node] = one as [TestNode];
+  await using client = await clientThrough(small, node);
+  expect((await client.fetch(room("idle"), "http://rooms/")).status).toBe(200);
+  expect(client.counts().idle).toBe(1);
+  const began = performance.now();
+  expect((await node.drain()).code).toBe(0);
+  // workerd by itself takes 5 s.
+  expect(performance.now() - began).toBeLessThan(4_500);
+
+  const next = await small.node(0);
+  await next.ready();
+  await using other = await clientThrough(small, next);
+  const call = other.fetch(room("slow"), "http://rooms/slow");
+  await until("call", async () => (await next.state())["occupied"] === 1);
+  const exit = next.drain();
+  expect((await call).status).toBe(200);
+  expect((await exit).code).toBe(0);
+}, 60_000);
+
+it("every node drains and comes back while calls go on: none fails", async () => {
+  await using client = new PeerClient({ store: fleet.bucket, key: await keyOf(fleet), self: "tester" });
+  const failures: unknown[] = [];
+  let done = false;
+  let count = 0;
+  const work = async (name: string) => {
+    while (!done) {
+      try {
+        const answer = await client.fetch(room(name), "http://rooms/", { method: "POST", body: name });
+        const text = await answer.text();
+        if (answer.status !== 200) failures.push(`${answer.status} ${text}`);
+      } catch (error) {
+        failures.push(error);
+      }
+      count += 1;
+    }
+  };
+  const working = ["a", "b", "c", "d"].map((name) => work(`rolled-${name}`));
+  for (const [index, node] of nodes.entries()) {
+    expect((await node.drain()).code).toBe(0);
+    nodes[index] = await fleet.node(index);
+    await nodes[index]?.ready();
+  }
+  done = true;
+  await Promise.all(working);
+  expect(failures).toEqual([]);
+  expect(count).toBeGreaterThan(100);
+}, 90_000);

@@ -21,12 +21,20 @@ const unavailable = [
 /** How long a refused call may take to hear of it and go. */
 const refusalMs = 5_000;
 
+/** Who sees the bytes on their way. */
+export interface CallListeners {
+  /** Of the dialling node. */
+  sent(chunk: Buffer): void;
+  /** Of the server. */
+  answered(chunk: Buffer): void;
+}
+
 /**
  * Carries the bytes of a tunnel to the server at a unix socket, and its answers back. When no server is there, the first
  * call is answered 503, with the protocol's version. The tunnel's `close` tells the end.
  * @param socketPath undefined when there is no server
  */
-export function carryCalls(tunnel: Duplex, socketPath: string | undefined): void {
+export function carryCalls(tunnel: Duplex, socketPath: string | undefined, listeners?: CallListeners): void {
   if (socketPath === undefined) {
     refuse(tunnel);
     return;
@@ -45,6 +53,10 @@ export function carryCalls(tunnel: Duplex, socketPath: string | undefined): void
   tunnel.on("close", giveUp).on("error", giveUp);
   server.on("error", refused);
   server.once("connect", () => {
+    if (listeners !== undefined) {
+      tunnel.on("data", (chunk: Buffer) => listeners.sent(chunk));
+      server.on("data", (chunk: Buffer) => listeners.answered(chunk));
+    }
     carry(tunnel, server);
     settle();
   });

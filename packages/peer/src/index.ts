@@ -1,6 +1,6 @@
 export type { CallHandlers } from "./call-server.ts";
 export { type CarryListeners, carry } from "./carry.ts";
-export { carryCalls } from "./carry-calls.ts";
+export { type CallListeners, carryCalls } from "./carry-calls.ts";
 export { type CellAddress, currentScript, type ResolvedCell, resolveCell } from "./cell-address.ts";
 export type { PeerAddress } from "./connection.ts";
 export { type PeerVersion, peerHeader } from "./core/constants.ts";

@@ -95,7 +95,7 @@ export class NodeDirectory {
   }
 
   /**
-   * Any live node, another one each time.
+   * Any live node, another one each time; one that starts or is being stopped only when there is no other.
    * @throws NoLiveNodeError (CELLKIT_PEER_NO_LIVE_NODE) when none fits, and what the store throws
    */
   async pick(options: PickOptions = {}): Promise<NodeRecord> {
@@ -107,7 +107,9 @@ export class NodeDirectory {
         !except?.has(record.node) &&
         (peerProtocol === undefined || record.peerProtocol === peerProtocol),
     );
-    const picked = fitting[this.#next % Math.max(fitting.length, 1)];
+    const serving = fitting.filter((record) => record.serving !== false);
+    const choice = serving.length > 0 ? serving : fitting;
+    const picked = choice[this.#next % Math.max(choice.length, 1)];
     this.#next = (this.#next + 1) % maxListed;
     if (picked === undefined) throw new NoLiveNodeError(live.length, peerProtocol);
     return picked;

@@ -1,6 +1,6 @@
 /**
  * The record by which a node is found: `nodes/<session id>.json`, as every reader of the protocol takes it. Members that
- * only we write (`extensions`, `peer_keys`, `road_alias`) are ignored by others, and read strictly here.
+ * only we write (`extensions`, `peer_keys`, `road_alias`, `serving`) are ignored by others, and read strictly here.
  */
 import { z } from "zod";
 import { NodeRecordError } from "./errors.ts";
@@ -54,6 +54,8 @@ export interface NodeRecord {
   readonly peerKeys?: ShownKeys | undefined;
   /** Loopback address under which the nodes' relays find it. */
   readonly roadAlias?: string | undefined;
+  /** False while it starts or is being stopped: it answers as well as it can, and others had better be called. @default true */
+  readonly serving?: boolean | undefined;
 }
 
 const whole = z.int().min(0);
@@ -91,6 +93,7 @@ const recordSchema = z.object({
     .default([]),
   peer_keys: z.object({ signs: fingerprint, accepts: z.array(fingerprint).min(1).max(4) }).optional(),
   road_alias: z.ipv4().startsWith("127.", "is no loopback address").optional(),
+  serving: z.boolean().default(true),
 });
 
 /** The object key of a node's record. */
@@ -100,7 +103,7 @@ export function nodeRecordKey(node: string): string {
 
 /** A record as text, complete as every reader wants it: `load` and the generation included. */
 export function formatNodeRecord(record: NodeRecord): string {
-  const { load, peerKeys, roadAlias } = record;
+  const { load, peerKeys, roadAlias, serving = true } = record;
   return JSON.stringify({
     node: record.node,
     expires_ms: record.expiresMs,
@@ -112,6 +115,7 @@ export function formatNodeRecord(record: NodeRecord): string {
     extensions: record.extensions,
     ...(peerKeys === undefined ? {} : { peer_keys: peerKeys }),
     ...(roadAlias === undefined ? {} : { road_alias: roadAlias }),
+    ...(serving ? {} : { serving }),
   });
 }
 
@@ -147,6 +151,7 @@ export function parseNodeRecord(key: string, body: Uint8Array): NodeRecord {
     ...(data.load === undefined ? {} : { load: ownLoad(data.load) }),
     ...(data.peer_keys === undefined ? {} : { peerKeys: data.peer_keys }),
     ...(data.road_alias === undefined ? {} : { roadAlias: data.road_alias }),
+    ...(data.serving ? {} : { serving: false }),
   };
 }
 

@@ -19,6 +19,7 @@ import { NodeDirectory } from "./node-directory.ts";
 import { type PeerConnection, type PeerRejection, takeSocket } from "./peer-connection.ts";
 import { PeerSocket } from "./peer-socket.ts";
 import { nonce, requestIds } from "./random-ids.ts";
+import { sentBody } from "./sent-body.ts";
 import { type Peer, TunnelPool, type TunnelPoolOptions } from "./tunnel-pool.ts";
 import { webBody } from "./web-body.ts";
 
@@ -70,7 +71,8 @@ export class PeerClient implements AsyncDisposable {
   }
 
   /**
-   * Sends a request to a cell; its URL is what the cell sees. Redirects are the caller's. The body streams both ways.
+   * Sends a request to a cell; its URL is what the cell sees. Redirects are the caller's. Bodies stream both ways; what
+   * is less than 1 MiB and there at once is sent whole, which lets it survive a change of the cell's owner.
    * @throws PeerError; TypeError for what is no request; the signal's reason. Errors of the answer's body mean that the
    *   owner was lost or the caller gave up: whether the handler ran to its end is unknown
    */
@@ -80,8 +82,8 @@ export class PeerClient implements AsyncDisposable {
     const url = new URL(request.url);
     const resolved = await this.#resolve(cell, signal);
     let bodyStarted = false;
-    const body = request.body;
-    async function* pieces(stream: ReadableStream<Uint8Array>) {
+    const body = await sentBody(request.body);
+    async function* pieces(stream: AsyncIterable<Uint8Array>) {
       bodyStarted = true;
       yield* stream;
     }
@@ -91,7 +93,7 @@ export class PeerClient implements AsyncDisposable {
         path: withoutFragment(url),
         method: request.method as Dispatcher.HttpMethod,
         headers: innerHeaders(target, url, request.headers),
-        body: body === null ? null : Readable.from(pieces(body)),
+        body: "whole" in body ? body.whole : Readable.from(pieces(body.stream)),
         signal,
       });
       return this.#toResponse(answer, request.method);

@@ -53,11 +53,17 @@ async function tunnel() {
 
 it("carries calls, one after the other", async () => {
   const { dialler, owner, seen } = await tunnel();
-  carryCalls(owner, path);
+  const heard = { sent: [] as Buffer[], answered: [] as Buffer[] };
+  carryCalls(owner, path, {
+    sent: (chunk) => void heard.sent.push(chunk),
+    answered: (chunk) => void heard.answered.push(chunk),
+  });
   for (const count of [1, 2]) {
     dialler.write(head);
     await until("answer", () => seen.text.split("answered").length === count + 1);
   }
+  expect(Buffer.concat(heard.sent).toString()).toBe(head + head);
+  expect(Buffer.concat(heard.answered).toString()).toBe(seen.text);
   dialler.destroy();
   await until("end", () => connections.size === 0 && owner.destroyed);
 });

@@ -141,3 +141,11 @@ describe("options out of their range", () => {
     expect(() => new NodeDirectory(new MemoryStore(), options)).toThrow(PeerOptionError);
   });
 });
+
+it("picks a node that starts or is being stopped only when there is no other", async () => {
+  const leaving = nodeRecord({ node: "leaving", serving: false });
+  const directory = new NodeDirectory(storeOf(leaving, nodeRecord({ node: "staying" })), { clock });
+  const picked = await Promise.all([1, 2, 3, 4].map(() => directory.pick()));
+  expect(new Set(picked.map(({ node }) => node))).toEqual(new Set(["staying"]));
+  expect((await directory.pick({ except: new Set(["staying"]) })).node).toBe("leaving");
+});

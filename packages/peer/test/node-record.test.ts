@@ -19,6 +19,7 @@ it("a record that was written reads as it was", () => {
     node: "node-a",
     peerKeys: { signs: "00112233445566ff", accepts: ["00112233445566ff", "0011223344556600"] },
     roadAlias: "127.77.0.1",
+    serving: false,
   });
   expect(parse(formatNodeRecord(record))).toEqual(record);
 });
