@@ -9,6 +9,12 @@ import type { TestNode } from "./support/test-node.ts";
 import { until } from "./support/until.ts";
 
 const attackCount = inject("size") === "long" ? 10_000 : 60;
+/**
+ * Attacks through one process of the node that is asked. Its workerd (1.20261117.1) panics at about one in 150 lost connections
+ * with several calls on them (capnp/rpc-twoparty.c++:354, "expected idle != this->idle"); celld starts it again, after a
+ * pause that grows with each crash.
+ */
+const attacksPerRound = 500;
 /** Nodes that are attacked at the same time: most of an attack is waiting. */
 const preyCount = inject("size") === "long" ? 3 : 1;
 /** Every so many attacks are at the head of a tunnel: a connection has one head and many records. */
@@ -29,7 +35,6 @@ interface Prey {
 }
 
 let fleet: Fleet;
-let ingress: TestNode;
 let preys: Prey[];
 
 beforeAll(async () => {
@@ -43,8 +48,7 @@ beforeAll(async () => {
       return { node, middle };
     }),
   );
-  ingress = await fleet.node(preyCount);
-  await Promise.all([ingress, ...preys.map(({ node }) => node)].map((node) => node.ready()));
+  await Promise.all(preys.map(({ node }) => node.ready()));
 });
 afterAll(async () => {
   await fleet[Symbol.asyncDispose]();
@@ -69,17 +73,25 @@ function attackOf(turn: number, random: Random): Attack {
   return { stroke, direction, afterBytes: whole(random, mostBytesBefore), random };
 }
 
-it(`${attackCount} attacks on requests, RPC and sockets between nodes: each is found out, and no answer is wrong`, async () => {
+it(`${attackCount} attacks on requests, RPC and sockets between nodes: each is found out, and no answer is wrong`, {
+  timeout: inject("size") === "long" ? 1_800_000 : 60_000,
+}, async () => {
   const random = randomFrom(inject("seed"));
-  const count = Math.ceil(attackCount / preyCount);
-  await Promise.all(
-    preys.map((prey, index) => attackAll(prey, { cell: `attacked-${index}`, count, random })),
-  );
+  for (let begun = 0; begun < attackCount; begun += attacksPerRound) {
+    const ingress = await fleet.node(preyCount);
+    await ingress.ready();
+    const count = Math.ceil(Math.min(attacksPerRound, attackCount - begun) / preyCount);
+    const attacked = preys.map((prey, index) =>
+      attackAll(prey, { ingress, cell: `attacked-${index}`, count, random }),
+    );
+    await Promise.all(attacked);
+    await ingress.kill();
+  }
 });
 
 async function attackAll(
   { node, middle }: Prey,
-  { cell, count, random }: { cell: string; count: number; random: Random },
+  { ingress, cell, count, random }: { ingress: TestNode; cell: string; count: number; random: Random },
 ): Promise<void> {
   const facts = async () => (await node.ask(`/cells/${cell}/facts`)).body;
   // Asked first at this node, the cell is its own.
