@@ -26,7 +26,7 @@ export interface TunnelPoolOptions {
   records?: RecordsMode;
   /** Most idle tunnels for each peer and kind, 0 to 1024. @default 64 */
   idleCount?: number;
-  /** How long a tunnel may be idle, 1 to 29000; owners drop it after 30 s. @default 20000 */
+  /** How long a tunnel may be idle, 1 to 29000; nodes of cellkit drop it after 15 s, others after 30 s. @default 10000 */
   idleMs?: number;
   /** How long a TCP connection may take. @default 3000 */
   connectTimeoutMs?: number;
@@ -54,7 +54,7 @@ export class TunnelPool implements AsyncDisposable {
 
   /** @throws PeerOptionError (CELLKIT_PEER_OPTION) */
   constructor(options: TunnelPoolOptions) {
-    const { idleCount = 64, idleMs = 20_000 } = options;
+    const { idleCount = 64, idleMs = 10_000 } = options;
     if (!Number.isInteger(idleCount) || idleCount < 0 || idleCount > maxIdleCount) {
       throw new PeerOptionError("idleCount", `is ${idleCount}: use 0 to ${maxIdleCount}`);
     }

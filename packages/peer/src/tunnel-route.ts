@@ -15,7 +15,7 @@ export interface TunnelRouteOptions {
   emptied: () => void;
 }
 
-/** Owners drop a tunnel that was idle for 30 s; a call must not be written in that instant. */
+/** No owner keeps a tunnel that was idle for 30 s; a call must not be written in that instant. */
 export const maxIdleMs = 29_000;
 const maxAnswerHeadBytes = 64 * 1024;
 
