@@ -6,13 +6,14 @@ import { connectTcp, formatAddress, type PeerAddress, readHead } from "./connect
 import type { AnswerHead } from "./core/answer-head.ts";
 import type { FleetKey } from "./core/fleet-key.ts";
 import { singleHeader } from "./core/header-value.ts";
+import { offeringNonce } from "./core/offering-nonce.ts";
 import { RecordOpener, RecordSealer } from "./core/record-layer.ts";
 import { dialRecords, type RecordsMode } from "./core/records-offer.ts";
 import { type Establishment, establishmentRequest, judgeTunnelAnswer } from "./core/tunnel-head.ts";
 import type { TunnelKind } from "./core/tunnel-kind.ts";
 import { tunnelVersion } from "./core/tunnel-names.ts";
 import { PeerOptionError, PeerVersionError, RecordsMissingError, TunnelRefusedError } from "./errors.ts";
-import { nonce } from "./random-ids.ts";
+import { nonce, nonceRandom } from "./random-ids.ts";
 import { RecordStream } from "./record-stream.ts";
 
 /** What a tunnel is to be, and to whom. */
@@ -69,7 +70,7 @@ export async function dialTunnel(options: DialTunnelOptions): Promise<Duplex> {
     source: self,
     destination,
     timeMs: clock(),
-    nonce: nonce(),
+    nonce: wanted.offer ? offeringNonce(key, nonceRandom()) : nonce(),
     kind,
     recordsNonce: wanted.offer ? nonce() : undefined,
   };

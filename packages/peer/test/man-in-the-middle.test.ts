@@ -155,7 +155,7 @@ const changes: [string, Tamper, Partial<DialTunnelOptions>, object][] = [
     "the offer is taken out, the peer known to have records",
     head((text) => text.replace(offerLine, ""), "out"),
     { peerHasRecords: true },
-    { code: "CELLKIT_PEER_RECORDS_MISSING" },
+    { code: "CELLKIT_PEER_TUNNEL_REFUSED", status: 403 },
   ],
   [
     "the acceptance is taken out",
@@ -167,7 +167,7 @@ const changes: [string, Tamper, Partial<DialTunnelOptions>, object][] = [
     "the offer is taken out, records required",
     head((text) => text.replace(offerLine, ""), "out"),
     { records: "required" },
-    { code: "CELLKIT_PEER_RECORDS_MISSING" },
+    { code: "CELLKIT_PEER_TUNNEL_REFUSED", status: 403 },
   ],
   [
     "the offer's nonce is changed",
@@ -265,3 +265,29 @@ test("calls of a client through somebody in between: nothing legible passes, and
   expect(outcomes).not.toContain(secret);
   expect([...outcomes].every((code) => code.startsWith("CELLKIT_PEER_"))).toBe(true);
 });
+
+test.each([
+  ["offered", 403],
+  ["required", 403],
+  ["off", 101],
+] as const)(
+  "who takes the offer off gets no tunnel for itself, though nobody knows the dialler: a listener with records %s answers %i",
+  async (records, status) => {
+    const node = await startNode({ records, onFetch: () => expect.unreachable() });
+    const middle = await startMiddle(node.address);
+    middle.tamper = (chunk, from) => {
+      if (from === "back") return chunk;
+      return Buffer.from(chunk.toString("latin1").replace(/x-cellkit-records: [^\r]*\r\n/i, ""), "latin1");
+    };
+    const dialled = dialTunnel({
+      ...middle,
+      kind: "do",
+      key: testKey,
+      self: "stranger",
+      destination: "owner",
+      records: "required",
+    });
+    await expect(dialled).rejects.toThrow();
+    expect(Buffer.concat(middle.captured).toString("latin1")).toContain(`\r\n\r\nHTTP/1.1 ${status} `);
+  },
+);

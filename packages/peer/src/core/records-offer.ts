@@ -71,7 +71,7 @@ export interface ListenRecordsInput {
   readonly mode: RecordsMode;
   readonly kind: TunnelKind;
   readonly offered: boolean;
-  /** Whether the node record of the one that dials advertises {@link recordsExtension}. */
+  /** Whether the one that dials has records: its node record advertises {@link recordsExtension}, or its nonce says so. */
   readonly sourceHasRecords: boolean;
 }
 

@@ -2,6 +2,7 @@
 
 import { peerHeader } from "./constants.ts";
 import { headerValues, singleHeader } from "./header-value.ts";
+import { isOfferingNonce } from "./offering-nonce.ts";
 import { deriveRecordKeys, type RecordKeys } from "./record-keys.ts";
 import { recordTranscript } from "./record-transcript.ts";
 import {
@@ -90,10 +91,12 @@ export function acceptEstablishment(
   { records = "offered", sourceHasRecords, recordsNonce }: AcceptOptions,
 ): OpenedTunnel | TunnelRefusal {
   const { key, kind, offer } = establishment;
-  const decision = listenRecords({ mode: records, kind, offered: offer !== undefined, sourceHasRecords });
+  const offered = offer !== undefined;
+  // An offer that the signed nonce tells of and that did not come was taken off on the way.
+  const hasRecords = sourceHasRecords || (!offered && isOfferingNonce(key, establishment.nonce));
+  const decision = listenRecords({ mode: records, kind, offered, sourceHasRecords: hasRecords });
   if (decision === "refuse") return refuse(403, "peer tunnel must have records");
-  if (decision === "plain" || offer === undefined)
-    return { ok: true, answer: answerHead([]), keys: undefined };
+  if (decision === "plain" || !offered) return { ok: true, answer: answerHead([]), keys: undefined };
   const acceptance = formatRecordsOffer(recordsNonce);
   const keys = deriveRecordKeys({
     key,

@@ -29,7 +29,7 @@ export interface Establishment {
   readonly destination: string;
   /** The dialler's wall clock, milliseconds since the Unix epoch. */
   readonly timeMs: number;
-  /** Fresh; 16 random bytes in 32 lower-case hex digits. */
+  /** Fresh; 16 random bytes in 32 lower-case hex digits, or, with an offer of records, `offeringNonce`. */
   readonly nonce: string;
   readonly kind: TunnelKind;
   /** Offers records: fresh, another 16 random bytes in 32 lower-case hex digits. @default no offer */

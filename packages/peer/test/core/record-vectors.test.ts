@@ -2,6 +2,7 @@ import { createHash, createSecretKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { isOfferingNonce, offeringNonce } from "../../src/core/offering-nonce.ts";
 import { deriveRecordKeys } from "../../src/core/record-keys.ts";
 import { RecordOpener, RecordSealer } from "../../src/core/record-layer.ts";
 import { recordTranscript } from "../../src/core/record-transcript.ts";
@@ -31,6 +32,7 @@ const vectors = z
         acceptance: z.string(),
       }),
     ),
+    offeringNonces: z.array(z.object({ fleetKeyHex: z.string(), random: z.string(), nonce: z.string() })),
     streams: z.array(
       z.object({
         name: z.string(),
@@ -82,6 +84,16 @@ test.each(vectors.handshakes)("handshake $name: transcript, keys and proof are t
   expect(keys.listener.key.export().toString("hex")).toBe(one.listenerKeyHex);
   expect(Buffer.from(keys.listener.iv).toString("hex")).toBe(one.listenerIvHex);
   expect(keys.proof).toBe(proof);
+});
+
+test.each(vectors.offeringNonces)("nonce $nonce is made the same, and known under its key alone", (one) => {
+  const key = keyOf(one.fleetKeyHex);
+  expect(offeringNonce(key, one.random)).toBe(one.nonce);
+  expect(isOfferingNonce(key, one.nonce)).toBe(true);
+  expect(isOfferingNonce(keyOf("77".repeat(32)), one.nonce)).toBe(false);
+  const last = one.nonce.endsWith("0") ? "1" : "0";
+  expect(isOfferingNonce(key, one.nonce.slice(0, -1) + last)).toBe(false);
+  expect(isOfferingNonce(key, last + one.nonce.slice(1))).toBe(one.nonce.startsWith(last));
 });
 
 test("no two handshakes share a key", () => {

@@ -92,6 +92,17 @@ const handshakes = [
   };
 });
 
+/** What a dialler that offers signs as its nonce: 12 bytes, and the first 4 of the key's HMAC over their digits. */
+const offeringNonces = [
+  { key: fleetKey, seed: 1 },
+  { key: fleetKey, seed: 2 },
+  { key: otherKey, seed: 1 },
+].map(({ key, seed }) => {
+  const random = sha256(`offering ${seed}`).toString("hex").slice(0, 24);
+  const mark = hmac(key, `cellkit-records-1 offer\n${random}`).toString("hex").slice(0, 8);
+  return { fleetKeyHex: key.toString("hex"), random, nonce: random + mark };
+});
+
 const streamKeys: Keys = {
   key: Buffer.from(handshakes[0]?.diallerKeyHex ?? "", "hex"),
   iv: Buffer.from(handshakes[0]?.diallerIvHex ?? "", "hex"),
@@ -184,8 +195,8 @@ const rejected = (
 /** The text of test/vectors/records.json. */
 export function recordVectorsText(): string {
   const about =
-    "Records between nodes (docs/protocol/records.md). handshakes: inputs to keys and proof. streams: one direction with the keys that hold at firstRecord (0 unless said), plaintexts as UTF-8 text or as a count of bytes 00 01 .. ff 00 .., an end record after the last. rejected: what must fail, how, and the most that may be delivered before.";
-  return `${JSON.stringify({ format: 1, about, handshakes, streams, rejected }, null, 1)}\n`;
+    "Records between nodes (docs/protocol/records.md). handshakes: inputs to keys and proof. offeringNonces: the signed nonce of one that offers. streams: one direction with the keys that hold at firstRecord (0 unless said), plaintexts as UTF-8 text or as a count of bytes 00 01 .. ff 00 .., an end record after the last. rejected: what must fail, how, and the most that may be delivered before.";
+  return `${JSON.stringify({ format: 1, about, handshakes, offeringNonces, streams, rejected }, null, 1)}\n`;
 }
 
 if (import.meta.main) {
