@@ -3,6 +3,7 @@ import { diagnoseNode, type FleetKey, NodeDirectory, PeerClient, resolveCell } f
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Fleet } from "./support/fleet.ts";
 import { askSigned, keyOf, outerHost, roomsProject } from "./support/peers.ts";
+import { RawClient } from "./support/raw-client.ts";
 import type { TestNode } from "./support/test-node.ts";
 import { until } from "./support/until.ts";
 
@@ -216,6 +217,19 @@ describe("the protocol's paths", () => {
     expect((await exit).code).toBe(0);
     expect(await diagnoseNode(target, { keys: [key] })).toMatchObject({ verdict: "unreachable" });
   });
+});
+
+it("connections that say nothing are bounded: one more than 1,024 cuts the oldest, and others are served", async () => {
+  const { port } = new URL(near.internalUrl);
+  const silent: RawClient[] = [];
+  try {
+    for (let count = 0; count < 1_025; count += 1) silent.push(await RawClient.dial(Number(port)));
+    await until("cut of the oldest", () => silent[0]?.closed === true || silent[0]?.ended === true);
+    expect(silent.at(-1)?.ended).toBe(false);
+    expect((await ask(near, "/state")).status).toBe(200);
+  } finally {
+    for (const { socket } of silent) socket.destroy();
+  }
 });
 
 it("without a deployment a call is answered 503 and is known not to have run, and there is no /do", async () => {

@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import { sentBody } from "../src/sent-body.ts";
 
-const bodyOf = (body: BodyInit) =>
-  new Request("http://cell/", { method: "POST", body, duplex: "half" } as RequestInit).body;
+const bodyOf = (body: ConstructorParameters<typeof Response>[0]) => new Response(body).body;
 
 async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
   const pieces = [];
