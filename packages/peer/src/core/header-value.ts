@@ -10,3 +10,11 @@ export function singleHeader(headers: HeaderPairs, name: string): string | undef
   const values = headerValues(headers, name);
   return values.length === 1 ? values[0] : undefined;
 }
+
+/** Whether the head says that a body follows: a length other than 0, or any transfer coding. */
+export function declaresBody(headers: HeaderPairs): boolean {
+  return headers.some(([given, value]) => {
+    const name = given.toLowerCase();
+    return name === "transfer-encoding" || (name === "content-length" && !/^0+$/.test(value));
+  });
+}

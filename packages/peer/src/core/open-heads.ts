@@ -5,8 +5,17 @@
 /** One per nonce whose body is being read. */
 export interface HeadTicket {
   used: boolean;
+  /** How many heads of the nonce were let in. */
+  heads: number;
   readonly headMs: number;
+  readonly stampMs: number;
 }
+
+/**
+ * Heads of one nonce that are let in: whoever captured one could otherwise make a node wait for its body on any number
+ * of connections. An honest sender sends one.
+ */
+const maxHeadsPerNonce = 8;
 
 const firstSweepAt = 1_024;
 
@@ -15,6 +24,7 @@ export class OpenHeads {
   readonly #retentionMs: number;
   readonly #tickets = new Map<string, HeadTicket>();
   #sweepAt = firstSweepAt;
+  #floorMs = Number.NEGATIVE_INFINITY;
 
   constructor(retentionMs: number) {
     this.#retentionMs = retentionMs;
@@ -25,12 +35,21 @@ export class OpenHeads {
     return this.#tickets.size;
   }
 
-  /** The ticket of a nonce, a new one if it has none. */
-  open(nonce: string, nowMs: number): HeadTicket {
+  /** The latest stamp of a ticket that was forgotten: as of a nonce that was, nothing older may be accepted. */
+  get floorMs(): number {
+    return this.#floorMs;
+  }
+
+  /** The ticket of a nonce, a new one if it has none; undefined when too many heads have asked for it. */
+  open(nonce: string, nowMs: number, stampMs: number): HeadTicket | undefined {
     const known = this.#tickets.get(nonce);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (known.heads >= maxHeadsPerNonce) return undefined;
+      known.heads += 1;
+      return known;
+    }
     if (this.#tickets.size >= this.#sweepAt) this.sweep(nowMs);
-    const ticket = { used: false, headMs: nowMs };
+    const ticket = { used: false, heads: 1, headMs: nowMs, stampMs };
     this.#tickets.set(nonce, ticket);
     return ticket;
   }
@@ -46,7 +65,9 @@ export class OpenHeads {
   /** Forgets the tickets that no acceptable head can ask for any more; the next sweep is due when twice as many lie here. */
   sweep(nowMs: number): void {
     for (const [nonce, ticket] of this.#tickets) {
-      if (nowMs - ticket.headMs > this.#retentionMs) this.#tickets.delete(nonce);
+      if (nowMs - ticket.headMs <= this.#retentionMs) continue;
+      this.#floorMs = Math.max(this.#floorMs, ticket.stampMs);
+      this.#tickets.delete(nonce);
     }
     this.#sweepAt = Math.max(firstSweepAt, this.#tickets.size * 2);
   }

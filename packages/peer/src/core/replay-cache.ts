@@ -1,6 +1,7 @@
 // The nonces of the last minute, in typed arrays: 32 bytes and an index slot each, nothing for the garbage collector to
 // walk. Entries lie in a ring in the order of arrival, so that expiry looks at the front only; a table with open
-// addressing (linear probing, deletion by shifting back) finds them.
+// addressing (linear probing, deletion by shifting back) finds them. When the clock goes back, that order is not the one
+// of their times: a full memory is then looked through as a whole, once in a while.
 //
 // One rule goes beyond the protocol page: whatever is forgotten raises `floorMs`, and a request stamped at or below it
 // is too old for good. In the ordinary course of time such a request is outside the clock window anyway; when a
@@ -15,6 +16,8 @@ const firstRingSize = 1_024;
 const slotsPerEntry = 2;
 /** How many expired entries one check removes at most, so that no request pays for a burst of a minute ago. */
 const expiriesPerCheck = 16;
+/** A full memory is looked through as a whole at most this often in each retention: it costs some tens of milliseconds. */
+const scansPerRetention = 12;
 
 /** Remembers nonces for a time, up to a count. All times are milliseconds since the Unix epoch. */
 export class ReplayCache {
@@ -30,6 +33,11 @@ export class ReplayCache {
   /** Place in the ring plus one; 0 is a free slot. */
   #table = new Uint32Array(firstRingSize * slotsPerEntry);
   #floorMs = Number.NEGATIVE_INFINITY;
+  /** When the last one came. */
+  #newestMs = Number.NEGATIVE_INFINITY;
+  /** Whether one lies behind another that came at a later time. */
+  #isDisordered = false;
+  #scannedMs = Number.NEGATIVE_INFINITY;
   /** The nonce in question, so that reading it allocates nothing. */
   readonly #probe = new Uint32Array(wordsPerNonce);
 
@@ -54,19 +62,16 @@ export class ReplayCache {
     this.#expire(nowMs);
     this.#read(nonce);
     if (this.#table[this.#slotOf()] !== 0) return "seen";
-    return this.#count >= this.#capacity ? "full" : "fresh";
+    if (this.#count < this.#capacity) return "fresh";
+    this.reclaim(nowMs);
+    return this.#count < this.#capacity ? "fresh" : "full";
   }
 
   /** Remembers a nonce that {@link check} called fresh. */
   add(nonce: string, nowMs: number, stampMs: number): void {
-    if (this.#count === this.#ringSize) this.#grow();
+    if (this.#count === this.#ringSize) this.#rebuild(this.#ringSize * 2);
     this.#read(nonce);
-    const place = (this.#first + this.#count) & (this.#ringSize - 1);
-    this.#words.set(this.#probe, place * wordsPerNonce);
-    this.#seenMs[place] = nowMs;
-    this.#stampMs[place] = stampMs;
-    this.#table[this.#slotOf()] = place + 1;
-    this.#count += 1;
+    this.#append(nowMs, stampMs);
   }
 
   #expire(nowMs: number): void {
@@ -79,6 +84,14 @@ export class ReplayCache {
       this.#first = (this.#first + 1) & (this.#ringSize - 1);
       this.#count -= 1;
     }
+  }
+
+  /** Forgets all that is over, wherever a clock that went back has left it, unless that was done a moment ago. */
+  reclaim(nowMs: number): void {
+    if (!this.#isDisordered) return;
+    if (Math.abs(nowMs - this.#scannedMs) < this.#retentionMs / scansPerRetention) return;
+    this.#scannedMs = nowMs;
+    this.#rebuild(this.#ringSize, (seenMs) => nowMs - seenMs <= this.#retentionMs);
   }
 
   #read(nonce: string): void {
@@ -134,24 +147,40 @@ export class ReplayCache {
     this.#table[hole] = 0;
   }
 
-  #grow(): void {
-    const old = this.#ringSize;
-    const size = old * 2;
+  /** Copies the entries that are to be kept into a ring of this size; the others are forgotten. */
+  #rebuild(size: number, keep: (seenMs: number) => boolean = () => true): void {
+    const [first, count, mask] = [this.#first, this.#count, this.#ringSize - 1];
     const [words, seenMs, stampMs] = [this.#words, this.#seenMs, this.#stampMs];
     this.#words = new Uint32Array(size * wordsPerNonce);
     this.#seenMs = new Float64Array(size);
     this.#stampMs = new Float64Array(size);
     this.#table = new Uint32Array(size * slotsPerEntry);
-    for (let i = 0; i < this.#count; i += 1) {
-      const place = (this.#first + i) & (old - 1);
-      const from = place * wordsPerNonce;
-      this.#words.set(words.subarray(from, from + wordsPerNonce), i * wordsPerNonce);
-      this.#seenMs[i] = seenMs[place] ?? 0;
-      this.#stampMs[i] = stampMs[place] ?? 0;
-      this.#load(i);
-      this.#table[this.#slotOf()] = i + 1;
-    }
     this.#first = 0;
+    this.#count = 0;
     this.#ringSize = size;
+    this.#isDisordered = false;
+    this.#newestMs = Number.NEGATIVE_INFINITY;
+    for (let i = 0; i < count; i += 1) {
+      const place = (first + i) & mask;
+      const [seen = 0, stamp = 0] = [seenMs[place], stampMs[place]];
+      if (!keep(seen)) {
+        this.#floorMs = Math.max(this.#floorMs, stamp);
+        continue;
+      }
+      this.#probe.set(words.subarray(place * wordsPerNonce, (place + 1) * wordsPerNonce));
+      this.#append(seen, stamp);
+    }
+  }
+
+  /** Puts the probed nonce behind the others. */
+  #append(seenMs: number, stampMs: number): void {
+    const place = (this.#first + this.#count) & (this.#ringSize - 1);
+    this.#words.set(this.#probe, place * wordsPerNonce);
+    this.#seenMs[place] = seenMs;
+    this.#stampMs[place] = stampMs;
+    this.#table[this.#slotOf()] = place + 1;
+    this.#count += 1;
+    if (seenMs < this.#newestMs) this.#isDisordered = true;
+    this.#newestMs = seenMs;
   }
 }

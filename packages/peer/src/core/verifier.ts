@@ -11,6 +11,7 @@ import {
   retentionWindows,
 } from "./constants.ts";
 import type { FleetKey } from "./fleet-key.ts";
+import { declaresBody } from "./header-value.ts";
 import { OpenHeads } from "./open-heads.ts";
 import { type PeerRefusal, type PeerRefusalError, refusal } from "./refusal.ts";
 import { ReplayCache } from "./replay-cache.ts";
@@ -130,12 +131,13 @@ export class RequestVerifier {
 
   /** All checks, for a tunnel's establishment: a request that has no body. @param nowMs this node's wall clock */
   verifyEstablishment(request: ReceivedHead, nowMs: number): AcceptedEstablishment | PeerRefusal {
-    return this.#verifyWhole(request, nowMs, () => emptySha256);
+    return this.#verifyWhole(request, nowMs, () => (declaresBody(request.headers) ? undefined : emptySha256));
   }
 
   /**
-   * The checks that need no body, before it is read. Nothing is remembered until {@link AcceptedHead.commit}; a head
-   * that is given up costs nothing.
+   * The checks that need no body, before it is read. A body that the hash of an empty one rules out is refused here, and
+   * so is the ninth head of one nonce. Nothing is remembered until {@link AcceptedHead.commit}; a head that is given up
+   * costs nothing.
    *
    * @param nowMs this node's wall clock
    */
@@ -146,18 +148,22 @@ export class RequestVerifier {
     if (typeof fields === "string") return refusal(fields, target);
     const { bodySha256, nonce } = fields;
     if (bodySha256 === undefined || !isSha256Hex(bodySha256)) return refusal("unauthorized", target);
+    if (bodySha256 === emptySha256 && declaresBody(request.headers)) return refusal("unauthorized", target);
     const signed = this.#checkSignature(request.method, target, fields, bodySha256);
     if (typeof signed === "string") return refusal(signed, target);
     const replayed = this.#checkReplay(nonce, nowMs);
     if (replayed !== undefined) return refusal(replayed, target);
 
-    const ticket = this.#open.open(nonce, nowMs);
+    const ticket = this.#open.open(nonce, nowMs, fields.stampMs);
+    if (ticket === undefined) return refusal("replay", target);
     const commit = (actualSha256: string): { readonly ok: true } | PeerRefusal => {
       if (!sameText(actualSha256, bodySha256)) return refusal("unauthorized", target);
       if (ticket.used) return refusal("replay", target);
       const state = this.#cache.check(nonce, this.#lastNowMs);
       if (state !== "fresh") return refusal(state === "seen" ? "replay" : "replay-capacity", target);
-      this.#remember(fields, nowMs);
+      // The ticket may lie in no table any more, and copies of the head may still hold it.
+      ticket.used = true;
+      this.#remember(fields, Math.max(nowMs, this.#lastNowMs));
       return { ok: true };
     };
     return { ok: true, source: fields.source, bodySha256, commit };
@@ -166,14 +172,14 @@ export class RequestVerifier {
   #verifyWhole(
     request: ReceivedHead,
     nowMs: number,
-    hashBody: () => string,
+    hashBody: () => string | undefined,
   ): AcceptedEstablishment | PeerRefusal {
     const target = signedTarget(request.target);
     this.#lastNowMs = nowMs;
     const fields = this.#checkFields(request, nowMs);
     if (typeof fields === "string") return refusal(fields, target);
     const bodySha256 = hashBody();
-    if (fields.bodySha256 !== bodySha256) return refusal("unauthorized", target);
+    if (bodySha256 === undefined || fields.bodySha256 !== bodySha256) return refusal("unauthorized", target);
     const key = this.#checkSignature(request.method, target, fields, bodySha256);
     if (typeof key === "string") return refusal(key, target);
     const replayed = this.#checkReplay(fields.nonce, nowMs);
@@ -194,6 +200,7 @@ export class RequestVerifier {
     if (timestamp === undefined || stampMs === undefined) return "unauthorized";
     if (!(Math.abs(nowMs - stampMs) <= this.#windowMs)) return "unauthorized";
     if (stampMs < this.#notBeforeMs || stampMs <= this.#cache.floorMs) return "unauthorized";
+    if (stampMs <= this.#open.floorMs) return "unauthorized";
     if (nonce === undefined || !isPeerNonce(nonce)) return "unauthorized";
     const { bodySha256, signature } = head;
     return { source, destination, timestamp, stampMs, nonce, bodySha256, signature };
@@ -233,6 +240,7 @@ export class RequestVerifier {
     if (state === "full") return "replay-capacity";
     if (this.#cache.count + this.#open.count < this.#capacity) return undefined;
     this.#open.sweep(nowMs);
+    this.#cache.reclaim(nowMs);
     return this.#cache.count + this.#open.count < this.#capacity ? undefined : "replay-capacity";
   }
 

@@ -34,6 +34,34 @@ test("a clock that goes back forgets nothing", () => {
   expect(cache.check(nonce(2), 120_000)).toBe("seen");
 });
 
+test("a clock that leaps ahead and returns does not leave a full memory full", () => {
+  const cache = new ReplayCache(8, retentionMs);
+  const add = (number: number, at: number) => {
+    const verdict = cache.check(nonce(number), at);
+    if (verdict === "fresh") cache.add(nonce(number), at, at);
+    return verdict;
+  };
+  add(1, 3_600_000);
+  for (let i = 2; i <= 8; i += 1) add(i, 1_000);
+  expect(add(9, 2_000)).toBe("full");
+  expect(add(9, 61_000)).toBe("full");
+  expect(add(9, 66_000)).toBe("fresh");
+  // What the leap brought stays known, and what was forgotten cannot come again.
+  expect(cache.check(nonce(1), 66_000)).toBe("seen");
+  expect(cache.count).toBe(2);
+  expect(cache.floorMs).toBe(1_000);
+});
+
+test("the whole memory is looked through rarely, however many requests find it full", () => {
+  const cache = new ReplayCache(200_000, retentionMs);
+  cache.add(nonce(0), 3_600_000, 3_600_000);
+  for (let i = 1; i < 200_000; i += 1) cache.add(nonceOf(i), 1_000, 1_000);
+  const before = process.cpuUsage();
+  for (let i = 0; i < 1_000; i += 1) expect(cache.check(nonce(-1), 2_000 + i)).toBe("full");
+  const { user } = process.cpuUsage(before);
+  expect(user).toBeLessThan(2_000_000);
+});
+
 const operation = fc.record({
   nonce: fc.nat(40).map(nonceOf),
   passedMs: fc.oneof(fc.constant(0), fc.nat(40), fc.nat(200)),

@@ -283,6 +283,60 @@ describe("before the body is read", () => {
     expect(head.commit(bodyHash)).toEqual({ ok: true });
   });
 
+  test("nor one of two whose shared ticket was forgotten before either ended", () => {
+    const verifier = new RequestVerifier(options);
+    const ahead = signedRequest({ body: Buffer.from("body"), timeMs: nowMs + 30_000 });
+    const [one, copy] = [verifier.verifyHead(ahead, nowMs), verifier.verifyHead(ahead, nowMs + 59_000)];
+    if (!one.ok || !copy.ok) throw new TypeError("a head was refused");
+    const laterMs = nowMs + 61_000;
+    for (let i = 0; i < 1_100; i += 1) {
+      expect(
+        verifier.verifyHead(signedRequest({ nonce: nonceOf(100 + i), timeMs: laterMs }), laterMs).ok,
+      ).toBe(true);
+    }
+    const hash = sha256Hex(Buffer.from("body"));
+    expect(one.commit(hash)).toEqual({ ok: true });
+    expect(copy.commit(hash)).toMatchObject({ error: "replay" });
+  });
+
+  test("a forgotten ticket is not made anew by a clock that leaps and returns", () => {
+    const verifier = new RequestVerifier({ ...options, replayCapacity: 1 });
+    expect(verifier.verifyHead(withBody, nowMs).ok).toBe(true);
+    const leapMs = nowMs + 61_000;
+    expect(verifier.verifyHead(signedRequest({ nonce: nonceOf(5), timeMs: leapMs }), leapMs).ok).toBe(true);
+    expect(verifier.verifyHead(withBody, nowMs)).toMatchObject({ error: "unauthorized" });
+  });
+
+  test("a leap of the clock does not leave a memory full that is shared with open heads", () => {
+    const verifier = new RequestVerifier({ ...options, replayCapacity: 4 });
+    const verify = (number: number, at: number) =>
+      verifier.verify(signedRequest({ nonce: nonceOf(number), timeMs: at }), at);
+    expect(verify(1, nowMs + 3_600_000).ok).toBe(true);
+    for (const number of [2, 3]) expect(verify(number, nowMs).ok).toBe(true);
+    const openMs = nowMs + 60_000;
+    expect(verifier.verifyHead(signedRequest({ nonce: nonceOf(4), timeMs: openMs }), openMs).ok).toBe(true);
+    expect(verify(5, openMs + 1)).toMatchObject({ ok: true });
+  });
+
+  test("eight copies of a head may be open, not more", () => {
+    const verifier = new RequestVerifier(options);
+    const heads = Array.from({ length: 10 }, () => verifier.verifyHead(withBody, nowMs));
+    expect(heads.filter(({ ok }) => ok)).toHaveLength(8);
+    expect(heads.at(-1)).toMatchObject({ error: "replay", status: 409 });
+    const [first] = heads;
+    expect(first?.ok && first.commit(bodyHash)).toEqual({ ok: true });
+  });
+
+  test.each([
+    ["content-length", "1", false],
+    ["Content-Length", "0", true],
+    ["Transfer-Encoding", "chunked", false],
+  ])("a head signed for no body, with %s %s, is accepted: %s", (name, value, isAccepted) => {
+    const request = { ...good, headers: [...good.headers, [name, value] as const] };
+    expect(new RequestVerifier(options).verifyHead(request, nowMs).ok).toBe(isAccepted);
+    expect(new RequestVerifier(options).verifyEstablishment(request, nowMs).ok).toBe(isAccepted);
+  });
+
   test("open heads count within the capacity, and are forgotten with time", () => {
     const verifier = new RequestVerifier({ ...options, replayCapacity: 2 });
     const heads = [1, 2].map((i) => verifier.verifyHead(signedRequest({ nonce: nonceOf(i) }), nowMs));
