@@ -23,8 +23,15 @@ export function connectTcp(address: PeerAddress, timeoutMs: number, signal?: Abo
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   if (signal?.aborted) return Promise.reject(signal.reason);
   const { host, port } = address;
-  const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
   const where = formatAddress(address);
+  let socket: Socket;
+  try {
+    socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
+  } catch (cause) {
+    // A host or port that cannot be: Node throws at once, and nothing was connected.
+    const reason = cause instanceof Error && "code" in cause ? String(cause.code) : "connect failed";
+    return Promise.reject(new PeerUnreachableError(where, reason, { cause }));
+  }
   const settled = () => {
     clearTimeout(timer);
     signal?.removeEventListener("abort", abort);

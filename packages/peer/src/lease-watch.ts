@@ -11,6 +11,8 @@ export interface LeaseWatchOptions {
 const againMs = 500;
 /** A lease is not asked for more often than this, however short what is known of it. */
 const leastWaitMs = 100;
+/** It is asked for again after this at the latest: a timer of more than 2^31-1 ms would fire at once, again and again. */
+const mostWaitMs = 60_000;
 
 interface Watched {
   readonly lapsed: Set<() => void>;
@@ -61,7 +63,7 @@ export class LeaseWatch {
         for (const lapsed of [...watched.lapsed]) lapsed();
         return;
       }
-      waitMs = Math.max(leastWaitMs, untilMs - clock());
+      waitMs = Math.min(mostWaitMs, Math.max(leastWaitMs, untilMs - clock()));
     } catch {
       // A store that does not answer proves nothing about the lease; it is asked again.
       if (this.#watched.get(name) !== watched) return;

@@ -5,12 +5,18 @@ import {
   isLive,
   maxNodeRecordBytes,
   type NodeRecord,
+  nodeRecordKey,
   nodeRecordPrefix,
   parseNodeRecord,
 } from "./node-record.ts";
 
 /** Nodes that stopped without a word leave their record behind, so a listing is longer than a fleet. */
-const maxListed = 10_000;
+const maxListed = 1_000_000;
+
+/** Most records that can be asked for. */
+const mostRecords = 10_000;
+
+const recordKeyForm = /^nodes\/[A-Za-z0-9_.-]{1,128}\.json$/;
 
 /** Reads at the same time. */
 const readers = 16;
@@ -62,8 +68,8 @@ export class NodeDirectory {
   constructor(store: FleetStore, options: NodeDirectoryOptions = {}) {
     const { cacheMs = 1_000, maxRecordsCount = 1_000, clock = Date.now } = options;
     if (!(cacheMs >= 0 && cacheMs <= 1_000)) throw new PeerOptionError("cacheMs", "must be 0 to 1000");
-    if (!Number.isInteger(maxRecordsCount) || maxRecordsCount < 1 || maxRecordsCount > maxListed)
-      throw new PeerOptionError("maxRecordsCount", `must be a whole number from 1 to ${maxListed}`);
+    if (!Number.isInteger(maxRecordsCount) || maxRecordsCount < 1 || maxRecordsCount > mostRecords)
+      throw new PeerOptionError("maxRecordsCount", `must be a whole number from 1 to ${mostRecords}`);
     this.#store = store;
     this.#cacheMs = cacheMs;
     this.#maxRecords = maxRecordsCount;
@@ -82,16 +88,33 @@ export class NodeDirectory {
     };
   }
 
-  /** The record of one node, live or not; undefined when there is none. @throws NodeRecordError when it cannot be read */
+  /**
+   * The record of one node, live or not; undefined when there is none. Where not all records were read it is read by
+   * itself.
+   * @throws NodeRecordError (CELLKIT_PEER_NODE_RECORD) when it cannot be read, and what the store throws
+   */
   async find(
     node: string,
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<NodeRecord | undefined> {
-    const { records, unreadable } = await this.#read(options.signal);
-    const key = `${nodeRecordPrefix}${node}.json`;
+    const { records, unreadable, truncated } = await this.#read(options.signal);
+    const key = nodeRecordKey(node);
     const bad = unreadable.find((each) => each.key === key);
     if (bad !== undefined) throw new NodeRecordError(key, bad.reason);
-    return records.find((record) => record.node === node);
+    const record = records.find((each) => each.node === node);
+    if (record !== undefined || !truncated || !recordKeyForm.test(key)) return record;
+    const result = (await this.#readRecord(key, options.signal))?.result;
+    if (typeof result === "string") throw new NodeRecordError(key, result);
+    return result;
+  }
+
+  /** Same as {@link find}, undefined when the record is not in force. */
+  async findLive(
+    node: string,
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<NodeRecord | undefined> {
+    const record = await this.find(node, options);
+    return record !== undefined && isLive(record, this.#clock()) ? record : undefined;
   }
 
   /**
@@ -110,7 +133,7 @@ export class NodeDirectory {
     const serving = fitting.filter((record) => record.serving !== false);
     const choice = serving.length > 0 ? serving : fitting;
     const picked = choice[this.#next % Math.max(choice.length, 1)];
-    this.#next = (this.#next + 1) % maxListed;
+    this.#next = (this.#next + 1) % mostRecords;
     if (picked === undefined) throw new NoLiveNodeError(live.length, peerProtocol);
     return picked;
   }
@@ -132,21 +155,19 @@ export class NodeDirectory {
 
   async #readStore(): Promise<Reading> {
     const atMs = performance.now();
-    const listed: Listed[] = [];
+    let listed: Listed[] = [];
     let truncated = false;
+    let listedCount = 0;
     for await (const { key, etag, modifiedMs = 0 } of this.#store.list(nodeRecordPrefix)) {
-      if (!/^nodes\/[A-Za-z0-9_.-]{1,128}\.json$/.test(key)) continue;
-      if (listed.length >= maxListed) {
-        truncated = true;
-        break;
-      }
+      if (!recordKeyForm.test(key)) continue;
+      listedCount += 1;
+      if (listedCount > maxListed) break;
       listed.push({ key, etag, modifiedMs });
+      // A live node writes its record every few seconds, so the newest are never those of dead ones.
+      if (listed.length >= this.#maxRecords * 2) listed = newest(listed, this.#maxRecords);
     }
-    if (listed.length > this.#maxRecords) {
-      truncated = true;
-      listed.sort((a, b) => b.modifiedMs - a.modifiedMs);
-      listed.length = this.#maxRecords;
-    }
+    if (listedCount > this.#maxRecords) truncated = true;
+    listed = newest(listed, this.#maxRecords);
     const known = new Map<string, Known>();
     const queue = listed.values();
     const reader = async (): Promise<void> => {
@@ -171,10 +192,10 @@ export class NodeDirectory {
   }
 
   /** Undefined when it went away since it was listed. What the store throws, but for one record's size, passes through. */
-  async #readRecord(key: string): Promise<Known | undefined> {
+  async #readRecord(key: string, signal?: AbortSignal | undefined): Promise<Known | undefined> {
     let object: Awaited<ReturnType<FleetStore["get"]>>;
     try {
-      object = await this.#store.get(key, { maxBytes: maxNodeRecordBytes });
+      object = await this.#store.get(key, { maxBytes: maxNodeRecordBytes, signal });
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       return { etag: "", result: `has over ${maxNodeRecordBytes} bytes` };
@@ -193,6 +214,11 @@ interface Listed {
   readonly key: string;
   readonly etag: string | undefined;
   readonly modifiedMs: number;
+}
+
+function newest(listed: Listed[], count: number): Listed[] {
+  if (listed.length <= count) return listed;
+  return listed.sort((a, b) => b.modifiedMs - a.modifiedMs).slice(0, count);
 }
 
 interface Known {

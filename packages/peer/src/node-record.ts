@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { NodeRecordError } from "./errors.ts";
+import { readPeerAddress } from "./peer-address.ts";
 
 /** Where the records are. */
 export const nodeRecordPrefix = "nodes/";
@@ -64,7 +65,7 @@ const fingerprint = z.string().regex(/^[0-9a-f]{16}$/, "is no key fingerprint");
 const hostPort = z
   .string()
   .max(261)
-  .regex(/^(\[[0-9a-fA-F:.]+\]|[^\s:[\]/@?#]+):[1-9]\d{0,4}$/, "is no HOST:PORT");
+  .refine((text) => readPeerAddress(text) !== undefined, "is no HOST:PORT");
 
 const loadSchema = z.object({
   sampled_ms: whole,

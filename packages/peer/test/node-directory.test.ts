@@ -99,6 +99,30 @@ it("reads the newest records when there are more than its bound, and says that t
   expect(store.calls.filter((call) => call.startsWith("get"))).toHaveLength(2);
 });
 
+it("finds a node that the listing left out by its own record", async () => {
+  const dead = Array.from({ length: 5 }, (_, i) => nodeRecord({ node: `dead${i}`, expiresMs: 1 }));
+  const store = storeOf(nodeRecord({ node: "a" }), nodeRecord({ node: "gone", expiresMs: 1 }), ...dead);
+  const directory = new NodeDirectory(store, { clock, maxRecordsCount: 2 });
+  expect((await directory.find("a"))?.node).toBe("a");
+  expect((await directory.findLive("a"))?.node).toBe("a");
+  expect((await directory.find("gone"))?.node).toBe("gone");
+  expect(await directory.findLive("gone")).toBeUndefined();
+  expect(await directory.find("nobody")).toBeUndefined();
+  expect(await directory.find("../fleet/peer-auth")).toBeUndefined();
+  store.put("nodes/a.json", "{}");
+  await expect(directory.find("a")).rejects.toThrow(NodeRecordError);
+});
+
+it("keeps the newest of the whole listing, however many names come before", async () => {
+  const store = storeOf(
+    ...Array.from({ length: 11_000 }, (_, i) => nodeRecord({ node: `dead${i}`, expiresMs: 1 })),
+    nodeRecord({ node: "live" }),
+  );
+  const listing = await new NodeDirectory(store, { clock, maxRecordsCount: 3 }).list();
+  expect(listing.live.map(({ node }) => node)).toEqual(["live"]);
+  expect(listing.truncated).toBe(true);
+});
+
 it("a record over the size that the store refuses is unreadable, the others are read", async () => {
   const store = storeOf(nodeRecord({ node: "a" }), nodeRecord({ node: "huge" }));
   store.before = (call) => {

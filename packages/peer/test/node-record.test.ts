@@ -72,6 +72,7 @@ describe("refused", () => {
     ["a time before 1970", { ...good, expires_ms: -1 }, /expires_ms/],
     ["a protocol over 16 bits", { ...good, peer_protocol: 65_536 }, /peer_protocol/],
     ["an address without a port", { ...good, addr: "10.0.0.1" }, /addr/],
+    ["an address with a port that cannot be", { ...good, addr: "10.0.0.1:65536" }, /addr.*HOST:PORT/],
     ["an address with a path", { ...good, addr: "10.0.0.1:80/x" }, /addr/],
     ["an address with a user", { ...good, addr: "u@h:80" }, /addr/],
     ["a short probe key", { ...good, probe_public_key: "ab" }, /probe_public_key/],

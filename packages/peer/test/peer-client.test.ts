@@ -5,6 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { StaleOwnerError } from "../src/errors.ts";
 import { webSocketAccept } from "../src/handshake.ts";
+import { NodeDirectory } from "../src/node-directory.ts";
 import type { PeerCall } from "../src/peer-call.ts";
 import { PeerClient } from "../src/peer-client.ts";
 import { cell, enter, startFleet } from "./support/fleet.ts";
@@ -196,7 +197,8 @@ test("a caller that gives up cancels the call, before and after the answer's hea
   nodes[0]?.server.on("request", ({ method, url }) => cancelled.push(`${method} ${url}`));
   const controller = new AbortController();
   const waiting = client.fetch(cell, "http://cell/head", { signal: controller.signal });
-  setTimeout(() => controller.abort(), 20);
+  await until("the call", () => nodes[0]?.listener.counts().calls === 1);
+  controller.abort();
   await expect(waiting).rejects.toMatchObject({ name: "AbortError" });
   await until("first abort", () => aborted.includes("/head"));
   const response = await client.fetch(cell, "http://cell/body");
@@ -283,6 +285,28 @@ test("a call to a node whose record lapsed fails within two seconds, and so does
   enter(store, "owner", nodes[0]?.address ?? { host: "", port: 0 }, Date.now() - 1);
   await expect(waiting).rejects.toMatchObject({ code: "CELLKIT_PEER_TUNNEL_LOST" });
   await expect(body.text()).rejects.toBeInstanceOf(Error);
+});
+
+test("records of dead nodes, however many, do not keep a lapsed node from being cut, nor cut a live one", async () => {
+  const store = new MemoryStore();
+  const directory = new NodeDirectory(store, { maxRecordsCount: 2, cacheMs: 0 });
+  const { client, nodes } = await startFleet(
+    [{ onFetch: (request, response) => void (request.url?.endsWith("/now") && response.end("x")) }],
+    { store, directory, lapseCheckMs: 20 },
+  );
+  const address = nodes[0]?.address ?? { host: "", port: 0 };
+  enter(store, "owner", address);
+  await (await client.fetch(cell, "http://cell/now")).text();
+  const waiting = client.fetch(cell, "http://cell/");
+  await until("the call", () => nodes[0]?.listener.counts().calls === 1);
+  for (const dead of ["dead-1", "dead-2", "dead-3"]) enter(store, dead, address, 1);
+  const reads = () => store.calls.filter((call) => call === "get nodes/owner.json").length;
+  const before = reads();
+  await until("looks at the record itself", () => reads() > before + 3);
+  expect(nodes[0]?.listener.counts().calls).toBe(1);
+  enter(store, "owner", address, 1);
+  for (const dead of ["dead-1", "dead-2", "dead-3"]) enter(store, dead, address, 2);
+  await expect(waiting).rejects.toMatchObject({ code: "CELLKIT_PEER_TUNNEL_LOST" });
 });
 
 test("RPC carries JSON both ways, and tells what a method chose to tell", async () => {
