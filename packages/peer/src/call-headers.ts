@@ -6,6 +6,21 @@ import { isScope } from "./core/scope.ts";
 /** Names that only nodes may set, as beginnings in lower case. */
 const reservedPrefixes = ["x-cells-", "x-celld-"] as const;
 
+/** Headers of one connection, which say nothing about the message (RFC 9110 §7.6.1). */
+const hopByHop: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Whether the header speaks of the connection only. @param name in any case */
+export function isHopByHop(name: string): boolean {
+  return hopByHop.has(name) || hopByHop.has(name.toLowerCase());
+}
+
 /** What the control headers of one inner request say. */
 export interface ControlHeaders {
   scope: string | undefined;

@@ -11,20 +11,34 @@ import type { Duplex } from "node:stream";
 import type { ControlHeaders } from "./call-headers.ts";
 import { CallRegistry } from "./call-registry.ts";
 import { boundedRequest, type CallRequest } from "./call-request.ts";
-import { CallResponse } from "./call-response.ts";
+import { CallResponse, failedText } from "./call-response.ts";
+import { peerHeader } from "./core/constants.ts";
+import { PeerOptionError } from "./errors.ts";
 import { PeerCall } from "./peer-call.ts";
 import { answerRpc, type RpcHandler } from "./rpc.ts";
+import { runHandler, warnOf } from "./run-handler.ts";
 import { stampHead } from "./upgrade-head.ts";
+import { tunnelVersionText } from "./wire.ts";
 
 /** What answers calls; a missing one answers 501. */
 export interface CallHandlers {
   /** Answers a fetch. `request.url` is the absolute URL that the calling application used. A throw becomes a 500. */
   onFetch?: (request: IncomingMessage, response: PlainResponse, call: PeerCall) => void | Promise<void>;
-  /** Takes a WebSocket handshake, as a server's `upgrade` event: writes the 101 itself, or refuses. */
-  onConnect?: (request: IncomingMessage, socket: Duplex, head: Buffer, call: PeerCall) => void;
+  /**
+   * Takes a WebSocket handshake, as a server's `upgrade` event: writes the 101 itself, or refuses with a status from 200.
+   * A throw or a rejection cuts the connection.
+   */
+  onConnect?: (
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    call: PeerCall,
+  ) => void | Promise<void>;
   onRpc?: RpcHandler;
-  /** Told what a handler threw; the caller only gets to know that it failed. */
-  onError?: (error: unknown, call: PeerCall) => void;
+  /** Told what a handler threw, or what is wrong with its answer; the caller only gets to know that it failed. */
+  onError?: (error: unknown, call: PeerCall) => void | Promise<void>;
+  /** How long open WebSockets may go on after `close()`; then their clients get 1012, 0 to 600000. @default 5000 */
+  socketGraceMs?: number;
 }
 
 /** What is known of an established tunnel. */
@@ -42,6 +56,8 @@ export interface CallLimits {
 
 const nowMs = (): number => performance.now();
 
+const defaultSocketGraceMs = 5_000;
+const maxSocketGraceMs = 600_000;
 /** Same bound as for a client's head: what came in must be able to go on. */
 const maxInnerHeadBytes = 64 * 1024;
 
@@ -49,13 +65,21 @@ export class CallServer {
   readonly #server: Server;
   readonly #handlers: CallHandlers;
   readonly #registry = new CallRegistry();
-  readonly #tunnels = new Map<Duplex, TunnelFacts & { calls: number }>();
+  readonly #tunnels = new Map<Duplex, TunnelFacts & { calls: number; isSocket: boolean }>();
+  readonly #socketGraceMs: number;
   #calls = 0;
   #sockets = 0;
   #closed: PromiseWithResolvers<void> | undefined;
+  #grace: NodeJS.Timeout | undefined;
 
+  /** @throws PeerOptionError (CELLKIT_PEER_OPTION) */
   constructor(handlers: CallHandlers, { maxBodyBytes, tunnelIdleMs }: CallLimits) {
+    const { socketGraceMs = defaultSocketGraceMs } = handlers;
+    if (!(socketGraceMs >= 0 && socketGraceMs <= maxSocketGraceMs)) {
+      throw new PeerOptionError("socketGraceMs", `is ${socketGraceMs}: use 0 to ${maxSocketGraceMs}`);
+    }
     this.#handlers = handlers;
+    this.#socketGraceMs = socketGraceMs;
     this.#server = createServer(
       {
         IncomingMessage: boundedRequest(maxBodyBytes),
@@ -68,6 +92,7 @@ export class CallServer {
       },
       (request, response) => this.#request(request as CallRequest, response as unknown as CallResponse),
     );
+    this.#server.on("clientError", refuseBroken);
     if (handlers.onConnect !== undefined) {
       this.#server.on("upgrade", (request, socket, head) => {
         this.#upgrade(request as CallRequest, socket, head);
@@ -89,7 +114,7 @@ export class CallServer {
 
   /** Serves the calls of one tunnel until either end closes it. */
   serve(tunnel: Duplex, facts: TunnelFacts): void {
-    this.#tunnels.set(tunnel, { ...facts, calls: 0 });
+    this.#tunnels.set(tunnel, { ...facts, calls: 0, isSocket: false });
     tunnel.once("close", () => {
       this.#tunnels.delete(tunnel);
       this.#settle();
@@ -103,11 +128,14 @@ export class CallServer {
     this.#registry.cancel(scope, requestId, nowMs());
   }
 
-  /** Ends idle tunnels, and the others when their call is answered; resolves when none is left. */
+  /**
+   * Ends idle tunnels, the others when their call is answered, and WebSockets after a grace; resolves when none is left.
+   */
   close(): Promise<void> {
     if (this.#closed === undefined) {
       this.#closed = Promise.withResolvers();
       for (const [tunnel, { calls }] of this.#tunnels) if (calls === 0) tunnel.end();
+      this.#grace = setTimeout(() => this.#cutSockets(), this.#socketGraceMs);
       this.#settle();
     }
     return this.#closed.promise;
@@ -119,7 +147,18 @@ export class CallServer {
   }
 
   #settle(): void {
-    if (this.#tunnels.size === 0) this.#closed?.resolve();
+    if (this.#tunnels.size > 0 || this.#closed === undefined) return;
+    clearTimeout(this.#grace);
+    this.#closed.resolve();
+  }
+
+  /** The dialling end tells the client: it knows whether a close frame fits. */
+  #cutSockets(): void {
+    for (const [tunnel, { isSocket }] of this.#tunnels) if (isSocket) tunnel.destroy();
+  }
+
+  #report(error: unknown, call: PeerCall): void {
+    runHandler(() => this.#handlers.onError?.(error, call), warnOf);
   }
 
   #request(request: CallRequest, response: CallResponse): void {
@@ -132,12 +171,15 @@ export class CallServer {
     const { scope } = control;
     if (this.#closed !== undefined) response.shouldKeepAlive = false;
     if (scope === undefined || control.malformed) {
-      response.writeHead(400, { "content-type": "application/json" }).end('{"error":"malformed_cell_scope"}');
+      response.answerForHandler(400, '{"error":"malformed_cell_scope"}');
       return;
     }
     const refuse = () => {
       if (response.headersSent) request.socket.destroy();
-      else response.writeHead(413, { connection: "close" }).end("request body too large");
+      else {
+        response.shouldKeepAlive = false;
+        response.answerForHandler(413, "request body too large");
+      }
     };
     if (request.declaresTooMuch) {
       refuse();
@@ -149,6 +191,10 @@ export class CallServer {
       request.socket.destroy();
       return;
     }
+    const report = (error: unknown) => this.#report(error, call);
+    response.onIrregular = report;
+    // As for a handler that writes behind its end.
+    response.on("error", report);
     this.#calls += 1;
     tunnel.calls += 1;
     response.once("close", () => {
@@ -168,21 +214,19 @@ export class CallServer {
     { kind, rpcMethod }: { kind: "do" | "rpc"; rpcMethod: string | undefined },
   ): void {
     const failed = (error: unknown) => {
-      this.#handlers.onError?.(error, call);
+      this.#report(error, call);
+      // An answer that has its end stands.
+      if (response.writableEnded) return;
       if (response.headersSent) request.socket.destroy();
-      else response.writeHead(500, { "content-type": "application/json" }).end("cell Worker failed");
+      else response.answerForHandler(500, failedText);
     };
     const { onFetch, onRpc } = this.#handlers;
-    try {
-      if (kind === "do" && onFetch !== undefined) {
-        const done = onFetch(request, response, call);
-        if (done instanceof Promise) done.catch(failed);
-      } else if (kind === "rpc" && onRpc !== undefined) {
-        answerRpc({ request, response, call }, rpcMethod, onRpc).catch(failed);
-      } else response.writeHead(501, { "content-type": "application/json" }).end("not served here");
-    } catch (error) {
-      failed(error);
-    }
+    if (kind === "do" && onFetch !== undefined) {
+      runHandler(() => onFetch(request, response as unknown as PlainResponse, call), failed);
+    } else if (kind === "rpc" && onRpc !== undefined) {
+      const report = (error: unknown) => this.#report(error, call);
+      runHandler(() => answerRpc({ request, response, call, report }, rpcMethod, onRpc), failed);
+    } else response.answerForHandler(501, "not served here");
   }
 
   #upgrade(request: CallRequest, socket: Duplex, head: Buffer): void {
@@ -200,6 +244,10 @@ export class CallServer {
       socket.end("HTTP/1.1 501 Not Implemented\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
       return;
     }
+    if (this.#closed !== undefined) {
+      socket.end("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+      return;
+    }
     const call = new PeerCall(factsOf(control, scope, tunnel));
     if (!this.#registry.begin(call, () => socket.destroy(), nowMs)) {
       socket.destroy();
@@ -207,18 +255,33 @@ export class CallServer {
     }
     this.#sockets += 1;
     tunnel.calls += 1;
+    tunnel.isSocket = true;
     socket.once("close", () => {
       this.#sockets -= 1;
       this.#registry.end(call);
       call.abort();
     });
-    try {
-      this.#handlers.onConnect?.(request, socket, head, call);
-    } catch (error) {
-      this.#handlers.onError?.(error, call);
-      socket.destroy();
-    }
+    runHandler(
+      () => this.#handlers.onConnect?.(request, socket, head, call),
+      (error) => {
+        this.#report(error, call);
+        socket.destroy();
+      },
+    );
   }
+}
+
+/** What came is no HTTP, or its head is too large: nothing ran, and the refusal is a node's. */
+function refuseBroken(error: NodeJS.ErrnoException, socket: Duplex): void {
+  const { _httpMessage: response } = socket as { _httpMessage?: PlainResponse | null };
+  if (socket.writable && response?.headersSent !== true) {
+    const status =
+      error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
+    const version = `${peerHeader.version}: ${tunnelVersionText}`;
+    socket.write(`HTTP/1.1 ${status}\r\n${version}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+    socket.once("finish", () => socket.destroy());
+    socket.end();
+  } else socket.destroy();
 }
 
 /**

@@ -331,3 +331,16 @@ export class RoadAliasError extends PeerError {
   override readonly name = "RoadAliasError";
   readonly code = "CELLKIT_PEER_ROAD_ALIAS";
 }
+
+/**
+ * A handler gave an answer that cannot be sent as it is: another status than 200 to 599, or another number of bytes than
+ * its content-length. The caller got a 500 or lost its tunnel; correct the handler. Only `onError` gets it.
+ */
+export class IrregularAnswerError extends PeerError {
+  override readonly name = "IrregularAnswerError";
+  readonly code = "CELLKIT_PEER_IRREGULAR_ANSWER";
+
+  constructor(problem: string, options?: ErrorOptions) {
+    super(`the handler's answer cannot be sent: ${problem}; correct the handler`, options);
+  }
+}

@@ -32,6 +32,7 @@ export {
   FleetKeyError,
   FleetKeyMissingError,
   FleetKeyUncertainError,
+  IrregularAnswerError,
   KeyRotationError,
   KeyRotationPendingError,
   type LaggingNode,

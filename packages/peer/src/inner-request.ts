@@ -1,7 +1,7 @@
 // What a caller puts into a tunnel, and what it takes out of the answer.
 
 import type { IncomingHttpHeaders } from "node:http";
-import { isReservedHeader } from "./call-headers.ts";
+import { isHopByHop, isReservedHeader } from "./call-headers.ts";
 import { peerHeader } from "./core/constants.ts";
 import { routeErrorHeader, staleOwnerMarker, tunnelVersion } from "./core/tunnel-names.ts";
 import { PeerVersionError } from "./errors.ts";
@@ -15,16 +15,6 @@ export interface InnerTarget {
   readonly requestId: string;
 }
 
-/** Headers of one connection, which say nothing about the message (RFC 9110 §7.6.1). */
-const hopByHop: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "transfer-encoding",
-  "upgrade",
-]);
-
 const visibleAscii = /^[\u0021-\u007e]+$/;
 
 /** Control headers, Host, then the application's headers without what only nodes may set; flat, as undici takes them. */
@@ -34,7 +24,7 @@ export function innerHeaders(target: InnerTarget, url: URL, headers: Iterable<[s
   let host = url.host;
   for (const [name, value] of headers) {
     if (name === "host") host = value;
-    else if (!isReservedHeader(name) && !hopByHop.has(name)) inner.push(name, value);
+    else if (!isReservedHeader(name) && !isHopByHop(name)) inner.push(name, value);
   }
   inner.push("host", host);
   return inner;
@@ -57,7 +47,7 @@ export function checkVersion(headers: IncomingHttpHeaders): void {
 export function answerHeaders(headers: IncomingHttpHeaders): Headers {
   const own = new Headers();
   for (const name in headers) {
-    if (isReservedHeader(name) || hopByHop.has(name)) continue;
+    if (isReservedHeader(name) || isHopByHop(name)) continue;
     const value = headers[name];
     if (Array.isArray(value)) for (const each of value) own.append(name, each);
     else if (value !== undefined) own.append(name, value);

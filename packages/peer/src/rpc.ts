@@ -9,9 +9,18 @@ import type { PeerCall } from "./peer-call.ts";
 /** Runs a method of the cell. A thrown RpcFailure tells the caller its text; anything else only that it failed. */
 export type RpcHandler = (method: string, args: readonly unknown[], call: PeerCall) => Promise<unknown>;
 
+/** An RPC as it came, and its answer to be. */
+interface ReceivedRpc {
+  request: CallRequest;
+  response: CallResponse;
+  call: PeerCall;
+  /** Told what the method threw, unless its caller is told. */
+  report: (error: unknown) => void;
+}
+
 /** Reads the arguments, runs the method, answers. */
 export async function answerRpc(
-  { request, response, call }: { request: CallRequest; response: CallResponse; call: PeerCall },
+  { request, response, call, report }: ReceivedRpc,
   method: string | undefined,
   run: RpcHandler,
 ): Promise<void> {
@@ -23,10 +32,12 @@ export async function answerRpc(
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const args = parseArguments(Buffer.concat(chunks));
   if (typeof args === "string") return answer(response, 400, args);
-  let text: string;
+  let text: string | undefined;
   try {
-    text = JSON.stringify((await run(method, args, call)) ?? null);
+    // Not always a text, whatever its type says: a function has none.
+    text = JSON.stringify((await run(method, args, call)) ?? null) as string | undefined;
   } catch (error) {
+    if (!(error instanceof RpcFailure)) report(error);
     if (response.headersSent) return;
     return answer(
       response,
@@ -35,7 +46,9 @@ export async function answerRpc(
     );
   }
   if (response.headersSent) return;
-  response.writeHead(200, { "content-type": "application/json" }).end(text);
+  if (text === undefined)
+    return answer(response, 500, "RPC failed: the method's answer is nothing that JSON has");
+  answer(response, 200, text);
 }
 
 function parseArguments(body: Buffer): readonly unknown[] | string {
@@ -55,5 +68,5 @@ function parseArguments(body: Buffer): readonly unknown[] | string {
 }
 
 function answer(response: CallResponse, status: number, text: string): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(text);
+  response.answerForHandler(status, text);
 }

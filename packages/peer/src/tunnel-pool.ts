@@ -1,7 +1,7 @@
 // Tunnels to peers, kept for the next call.
 
 import type { Dispatcher } from "undici";
-import type { PeerAddress } from "./connection.ts";
+import { formatAddress, type PeerAddress } from "./connection.ts";
 import type { FleetKey } from "./core/fleet-key.ts";
 import type { RecordsMode } from "./core/records-offer.ts";
 import { dialTunnel } from "./dial-tunnel.ts";
@@ -77,7 +77,8 @@ export class TunnelPool implements AsyncDisposable {
       const isSame = kept.kind === kind && kept.peer.address.port === port && kept.peer.address.host === host;
       if (isSame && kept.peer.hasRecords === peer.hasRecords) return kept.route;
     }
-    const route = new TunnelRoute(() => this.#dial(peer, kind), {
+    const route = new TunnelRoute((signal) => this.#dial(peer, kind, signal), {
+      where: formatAddress(peer.address),
       idleCount: this.#options.idleCount ?? 0,
       idleMs: this.#options.idleMs ?? maxIdleMs,
       emptied: () => this.#forget(peer.node, route),
@@ -136,7 +137,7 @@ export class TunnelPool implements AsyncDisposable {
     else this.#routes.set(node, left);
   }
 
-  #dial({ node, address, hasRecords }: Peer, kind: "do" | "rpc") {
+  #dial({ node, address, hasRecords }: Peer, kind: "do" | "rpc", signal: AbortSignal) {
     const { self, key, records, connectTimeoutMs, clock } = this.#options;
     return dialTunnel({
       address,
@@ -145,6 +146,7 @@ export class TunnelPool implements AsyncDisposable {
       self,
       destination: node,
       peerHasRecords: hasRecords,
+      signal,
       ...(records === undefined ? {} : { records }),
       ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
       ...(clock === undefined ? {} : { clock }),

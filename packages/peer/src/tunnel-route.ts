@@ -1,12 +1,15 @@
 // The tunnels to one node for one kind of call, as an undici dispatcher: each tunnel carries one call at a time, and an
 // idle one is used again. undici's Client does the HTTP; it looks for a FIN before it writes on a kept connection, and
-// it never sends a request twice.
+// it never sends a request twice. What comes before a call is written, or behind the end of an answer, ends the tunnel.
 
 import type { Duplex } from "node:stream";
 import { Client, Dispatcher } from "undici";
+import { PeerUnreachableError } from "./errors.ts";
 
 /** How the tunnels of a route are kept. */
 export interface TunnelRouteOptions {
+  /** The node's address, for messages. */
+  where: string;
   /** Most idle tunnels that are kept. */
   idleCount: number;
   /** How long a tunnel may be idle, if the owner does not ask for less. */
@@ -15,36 +18,60 @@ export interface TunnelRouteOptions {
   emptied: () => void;
 }
 
-/** No owner keeps a tunnel that was idle for 30 s; a call must not be written in that instant. */
+/** What a call may say of the tunnel that is dialled for it, beside what undici knows. */
+export interface DialBounds {
+  /** Gives up the dialling. */
+  signal?: unknown;
+  /** When the tunnel has to be there, by `performance.now()`. */
+  dialEndMs?: number;
+}
+
+/** Owners drop a tunnel that was idle for 30 s; a call must not be written in that instant. */
 export const maxIdleMs = 29_000;
 const maxAnswerHeadBytes = 64 * 1024;
 
+/** An undici client: one tunnel, or none as long as it was not dialled. */
+interface Kept {
+  readonly client: Client;
+  /** The call that has it, undefined when it is idle. */
+  bounds: DialBounds | undefined;
+  /** Whether a tunnel may be dialled for this call. */
+  mayDial: boolean;
+  dialling: AbortController | undefined;
+}
+
 export class TunnelRoute extends Dispatcher {
-  readonly #dial: () => Promise<Duplex>;
+  readonly #dial: (signal: AbortSignal) => Promise<Duplex>;
   readonly #options: TunnelRouteOptions;
-  readonly #clients = new Set<Client>();
-  /** Clients without a call, the one used last at the end. */
-  readonly #idle: Client[] = [];
+  readonly #kept = new Set<Kept>();
+  /** Those without a call, the one used last at the end. */
+  readonly #idle: Kept[] = [];
   #closed = false;
 
-  constructor(dial: () => Promise<Duplex>, options: TunnelRouteOptions) {
+  constructor(dial: (signal: AbortSignal) => Promise<Duplex>, options: TunnelRouteOptions) {
     super();
     this.#dial = dial;
     this.#options = options;
   }
 
   get tunnelCount(): number {
-    return this.#clients.size;
+    return this.#kept.size;
   }
 
   get idleCount(): number {
     return this.#idle.length;
   }
 
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const client = this.#idle.pop() ?? this.#add();
-    // True only if the call ended within the dispatch: else `drain` tells when it did.
-    if (client.dispatch(options, handler)) this.#release(client);
+  override dispatch(
+    options: Dispatcher.DispatchOptions & DialBounds,
+    handler: Dispatcher.DispatchHandler,
+  ): boolean {
+    const kept = this.#idle.pop() ?? this.#add();
+    kept.bounds = options;
+    kept.mayDial = true;
+    const ended = kept.client.dispatch(options, handler);
+    // When it ends later, `drain` tells; for a call that undici takes no notice of, nothing does.
+    if (ended || kept.client.stats.size === 0) this.#release(kept);
     return true;
   }
 
@@ -53,7 +80,7 @@ export class TunnelRoute extends Dispatcher {
   override close(callback: () => void): void;
   override close(callback?: () => void): Promise<void> | void {
     this.#closed = true;
-    const done = Promise.all([...this.#clients].map((client) => client.close())).then(() => undefined);
+    const done = Promise.all([...this.#kept].map(({ client }) => client.close())).then(() => undefined);
     if (callback === undefined) return done;
     done.then(callback, callback);
   }
@@ -67,18 +94,23 @@ export class TunnelRoute extends Dispatcher {
     const error = typeof first === "function" ? null : (first ?? null);
     const callback = typeof first === "function" ? first : second;
     this.#closed = true;
-    const done = Promise.all([...this.#clients].map((client) => client.destroy(error))).then(() => undefined);
+    const all = [...this.#kept].map(({ client, dialling }) => {
+      const destroyed = client.destroy(error);
+      dialling?.abort();
+      return destroyed;
+    });
+    const done = Promise.all(all).then(() => undefined);
     if (callback === undefined) return done;
     done.then(callback, callback);
   }
 
-  #add(): Client {
+  #add(): Kept {
     const client = new Client("http://cell", {
       connect: (_options, callback) => {
-        this.#dial().then(
+        this.#connect(kept).then(
           // undici asks no more of a connection than a Duplex has; its type is narrower than its need.
           (tunnel) => callback(null, tunnel as never),
-          (error: Error) => callback(error, null),
+          (error: unknown) => callback(error instanceof Error ? error : this.#unreachable(error), null),
         );
       },
       pipelining: 1,
@@ -88,28 +120,60 @@ export class TunnelRoute extends Dispatcher {
       bodyTimeout: 0,
       maxHeaderSize: maxAnswerHeadBytes,
     });
-    this.#clients.add(client);
-    client.on("drain", () => this.#release(client));
-    client.on("disconnect", () => this.#disconnected(client));
-    return client;
+    const kept: Kept = { client, bounds: undefined, mayDial: false, dialling: undefined };
+    this.#kept.add(kept);
+    client.on("drain", () => this.#release(kept));
+    client.on("disconnect", () => this.#disconnected(kept));
+    return kept;
   }
 
-  #release(client: Client): void {
-    if (this.#closed || !this.#clients.has(client)) return;
-    if (this.#idle.length >= this.#options.idleCount) this.#drop(client);
-    else this.#idle.push(client);
+  /** Dials once for each call: undici would go on for as long as tunnels end before it has written to them. */
+  async #connect(kept: Kept): Promise<Duplex> {
+    const { bounds } = kept;
+    if (!kept.mayDial || bounds === undefined)
+      throw this.#unreachable("the tunnel ended before the call was sent");
+    kept.mayDial = false;
+    const controller = new AbortController();
+    kept.dialling = controller;
+    const signal = bounds.signal instanceof AbortSignal ? bounds.signal : undefined;
+    const abort = () => controller.abort(signal?.reason);
+    const late = () => controller.abort(this.#unreachable("no tunnel before the end of the call's time"));
+    const { dialEndMs } = bounds;
+    const timer =
+      dialEndMs === undefined ? undefined : setTimeout(late, Math.max(0, dialEndMs - performance.now()));
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      if (signal?.aborted) abort();
+      return await this.#dial(controller.signal);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      kept.dialling = undefined;
+    }
   }
 
-  #disconnected(client: Client): void {
-    const at = this.#idle.indexOf(client);
+  #unreachable(reason: unknown): PeerUnreachableError {
+    return new PeerUnreachableError(this.#options.where, String(reason));
+  }
+
+  #release(kept: Kept): void {
+    if (kept.bounds === undefined || this.#closed || !this.#kept.has(kept)) return;
+    kept.bounds = undefined;
+    if (this.#idle.length >= this.#options.idleCount || !kept.client.stats.connected) this.#drop(kept);
+    else this.#idle.push(kept);
+  }
+
+  #disconnected(kept: Kept): void {
+    const at = this.#idle.indexOf(kept);
     if (at < 0) return;
     this.#idle.splice(at, 1);
-    this.#drop(client);
+    this.#drop(kept);
   }
 
-  #drop(client: Client): void {
-    this.#clients.delete(client);
-    client.destroy().catch(() => undefined);
-    if (this.#clients.size === 0) this.#options.emptied();
+  #drop(kept: Kept): void {
+    this.#kept.delete(kept);
+    kept.dialling?.abort();
+    kept.client.destroy().catch(() => undefined);
+    if (this.#kept.size === 0) this.#options.emptied();
   }
 }

@@ -13,7 +13,8 @@ const maxHeadBytes = 64 * 1024;
 type Write = (chunk: string | Uint8Array, ...rest: unknown[]) => boolean;
 
 /**
- * Edits the first head that is written to the socket, then gets out of the way: the bytes behind it cost nothing.
+ * Edits the head of the answer as it is written to the socket, then gets out of the way: the bytes behind it cost nothing.
+ * Interim heads (1xx other than 101) before it are left out.
  * It covers `write` and `end`, which is how every server writes a head.
  */
 export function stampHead(socket: Duplex): void {
@@ -38,8 +39,19 @@ export function stampHead(socket: Duplex): void {
       if (heldBytes > maxHeadBytes) socket.destroy();
       return undefined;
     }
+    const head = all.toString("latin1", 0, at);
+    const behind = all.subarray(at + headEnd.length);
+    if (!isHead(head)) {
+      socket.destroy();
+      return undefined;
+    }
+    if (isInterim(head)) {
+      held = [];
+      heldBytes = 0;
+      return take(behind, undefined);
+    }
     restore();
-    return Buffer.concat([stamped(all.toString("latin1", 0, at)), all.subarray(at + headEnd.length)]);
+    return Buffer.concat([stamped(head), behind]);
   };
   patched.write = (chunk, ...rest) => {
     const [encoding] = rest;
@@ -62,9 +74,28 @@ export function stampHead(socket: Duplex): void {
   };
 }
 
+/** Whether another head follows that is the answer; such a one is left out, since callers pass over it. */
+function isInterim(head: string): boolean {
+  return /^HTTP\/1\.[01] 1/.test(head) && !isAccepted(head);
+}
+
+function isAccepted(head: string): boolean {
+  return /^HTTP\/1\.1 101(?: |\r|$)/.test(head);
+}
+
+/** Whether a parser will see the same status in it as we do. */
+function isHead(head: string): boolean {
+  return /^HTTP\/1\.[01] [1-5]\d\d(?: |\r|$)/.test(head);
+}
+
 function stamped(head: string): Buffer {
   const [statusLine = "", ...fields] = head.split("\r\n");
   const kept = fields.filter((field) => !isReservedHeader(field));
+  if (!isAccepted(head)) {
+    // Nothing reads further requests from this connection, whatever the handler says.
+    const own = kept.filter((field) => !/^(?:connection|keep-alive)\s*:/i.test(field));
+    kept.splice(0, kept.length, ...own, "connection: close");
+  }
   return Buffer.from(
     [statusLine, ...kept, `${peerHeader.version}: ${tunnelVersionText}`, "", ""].join("\r\n"),
     "latin1",

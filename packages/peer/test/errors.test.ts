@@ -62,6 +62,12 @@ const rows: readonly (readonly [errors.PeerError, string, string, string])[] = [
   [new errors.PeerNoAnswerError("a:1", "reset", options), "PeerNoAnswerError", "NO_ANSWER", "a:1"],
   [new errors.StaleOwnerError("a:1", "moved", options), "StaleOwnerError", "STALE_OWNER", "a:1"],
   [new errors.NoScriptError("is missing", options), "NoScriptError", "NO_SCRIPT", "is missing"],
+  [
+    new errors.IrregularAnswerError("its status is 999", options),
+    "IrregularAnswerError",
+    "IRREGULAR_ANSWER",
+    "999",
+  ],
   [new errors.RoadAliasError("no alias", options), "RoadAliasError", "ROAD_ALIAS", "no alias"],
 ];
 
