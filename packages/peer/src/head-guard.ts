@@ -6,7 +6,10 @@ import { performance } from "node:perf_hooks";
 
 /** Bounds of {@link guardHeads}. */
 export interface HeadGuardOptions {
-  /** How long the first request head of a connection may take from its acceptance. @default 10000 */
+  /**
+   * How long the first request head of a connection may take from its acceptance; a peer listener gives as much to the
+   * body of a cancellation. @default 10000
+   */
   headTimeoutMs?: number;
   /**
    * Connections without a complete head at the same time; one more cuts the oldest, so that a flood of silent

@@ -10,10 +10,11 @@ import { signedTarget } from "./core/canonical.ts";
 import type { FleetKey } from "./core/fleet-key.ts";
 import { RecordOpener, RecordSealer } from "./core/record-layer.ts";
 import type { RecordsMode } from "./core/records-offer.ts";
-import { acceptEstablishment, judgeEstablishment } from "./core/tunnel-accept.ts";
+import { acceptEstablishment, judgeEstablishment, notUpgraded } from "./core/tunnel-accept.ts";
 import type { TunnelKind } from "./core/tunnel-kind.ts";
 import { tunnelPath } from "./core/tunnel-names.ts";
 import { RequestVerifier } from "./core/verifier.ts";
+import { PeerOptionError } from "./errors.ts";
 import { guardHeads, type HeadGuardOptions } from "./head-guard.ts";
 import { answerRequest, type PeerAnswer, refuseUpgrade } from "./peer-answer.ts";
 import { nonce } from "./random-ids.ts";
@@ -50,6 +51,14 @@ export interface PeerListenerOptions extends CallHandlers, HeadGuardOptions {
   onTunnel?: (tunnel: Duplex, origin: TunnelOrigin) => void;
   /** Shared with the daemon's other signed routes, so that they share the memory of nonces. @default one of its own */
   verifier?: RequestVerifier;
+  /**
+   * For its own verifier: what was signed before this time is refused, milliseconds since the Unix epoch. A node whose
+   * name stays the same over restarts gives the start of its process; otherwise what a former process accepted can be
+   * played to the next. @default none
+   */
+  notBeforeMs?: number;
+  /** Tunnels at the same time, WebSockets and raw ones included; one more is refused with 503. @default 10000 */
+  maxTunnelCount?: number;
   /** Most bytes of a call's body, exact to the byte; more gets 413. @default 1 GiB + 1 MiB */
   maxBodyBytes?: number;
   /** How long a tunnel may be idle between calls. @default 30000 */
@@ -84,7 +93,7 @@ export interface PeerListener {
   counts(): PeerListenerCounts;
   /** Refuses establishments, ends idle tunnels, lets running calls be answered; resolves when none is left. Idempotent. */
   close(): Promise<void>;
-  /** Cuts every tunnel, raw ones too. */
+  /** Cuts every tunnel, raw ones and those that are being established too. */
   destroy(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -97,6 +106,8 @@ export function peerListener(options: PeerListenerOptions): PeerListener {
 /** Probes of the kernel find peers that vanished without a FIN. */
 const keepAliveProbeMs = 30_000;
 
+const shuttingDown: PeerAnswer = { status: 503, message: "shutting down" };
+
 class TunnelListener implements PeerListener {
   readonly verifier: RequestVerifier;
   readonly #options: PeerListenerOptions;
@@ -104,15 +115,24 @@ class TunnelListener implements PeerListener {
   readonly #clock: () => number;
   readonly #calls: CallServer;
   readonly #raw = new Set<Duplex>();
+  /** Connections whose establishment is being judged. */
+  readonly #pending = new Set<Duplex>();
+  readonly #maxTunnels: number;
   readonly #guards: { halfOpenCount: number; close(): void }[] = [];
   #closed: Promise<void> | undefined;
 
   constructor(options: PeerListenerOptions) {
-    const { keys, self, records = "offered", clock = Date.now } = options;
+    const { keys, self, records = "offered", clock = Date.now, verifier, notBeforeMs } = options;
+    const { maxTunnelCount = 10_000 } = options;
+    if (verifier !== undefined && notBeforeMs !== undefined)
+      throw new PeerOptionError("notBeforeMs", "is the verifier's matter when there is one");
+    if (!Number.isSafeInteger(maxTunnelCount) || maxTunnelCount < 1)
+      throw new PeerOptionError("maxTunnelCount", `is ${maxTunnelCount}: must be a whole number from 1`);
     this.#options = options;
+    this.#maxTunnels = maxTunnelCount;
     this.#records = records;
     this.#clock = clock;
-    this.verifier = options.verifier ?? new RequestVerifier({ keys, self, version: 5 });
+    this.verifier = verifier ?? new RequestVerifier({ keys, self, version: 5, notBeforeMs });
     this.#calls = new CallServer(options, {
       maxBodyBytes: options.maxBodyBytes ?? maxCallBodyBytes,
       tunnelIdleMs: options.tunnelIdleMs ?? 30_000,
@@ -124,7 +144,11 @@ class TunnelListener implements PeerListener {
     // Until somebody else owns the connection, its failure means nothing here.
     const ignore = () => undefined;
     socket.on("error", ignore);
-    this.#establish(request, socket as Socket, head).then(
+    this.#pending.add(socket);
+    const judged = this.#establish(request, socket as Socket, head).finally(() =>
+      this.#pending.delete(socket),
+    );
+    judged.then(
       (refusal) => {
         if (refusal !== undefined) refuseUpgrade(socket, refusal, this.#clock());
         else socket.off("error", ignore);
@@ -151,9 +175,10 @@ class TunnelListener implements PeerListener {
       }
     });
     server.on("request", (request, response) => {
-      if (!this.request(request, response)) {
-        answerRequest(response, { status: 404, message: "not found" }, this.#clock());
-      }
+      if (this.request(request, response)) return;
+      const isTunnel = signedTarget(request.url ?? "") === tunnelPath;
+      const refused = isTunnel ? notUpgraded : { status: 404, message: "not found" };
+      answerRequest(response, refused, this.#clock());
     });
     this.#guards.push(guardHeads(server, this.#options));
   }
@@ -176,7 +201,7 @@ class TunnelListener implements PeerListener {
   destroy(): void {
     this.#closed ??= this.#calls.close();
     this.#calls.destroy();
-    for (const tunnel of this.#raw) tunnel.destroy();
+    for (const tunnel of [...this.#raw, ...this.#pending]) tunnel.destroy();
     for (const guard of this.#guards) guard.close();
   }
 
@@ -186,17 +211,20 @@ class TunnelListener implements PeerListener {
 
   /** Opens the tunnel, or answers what to refuse it with. */
   async #establish(request: IncomingMessage, socket: Socket, head: Buffer): Promise<PeerAnswer | undefined> {
-    if (this.#closed !== undefined) return { status: 503, message: "shutting down" };
+    if (this.#closed !== undefined) return shuttingDown;
     const received = judgeEstablishment(receivedHead(request), this.verifier, this.#clock());
     if (!("kind" in received)) return received;
     const { kind, source, offer } = received;
     if (kind === "cluster" && this.#options.onCluster === undefined) {
       return { status: 400, message: "unknown tunnel kind" };
     }
+    if (this.#calls.tunnelCount + this.#raw.size + this.#pending.size > this.#maxTunnels)
+      return { status: 503, message: "too many tunnels" };
     // Bytes behind the head that are in the clear could only be an attacker's: the keys are made after it.
     if (offer !== undefined && head.length > 0) return { status: 400, message: "bytes before records" };
     const isAsked = offer === undefined && this.#records === "offered";
     const sourceHasRecords = isAsked && ((await this.#options.sourceHasRecords?.(source)) ?? false);
+    if (this.#closed !== undefined) return shuttingDown;
     const opened = acceptEstablishment(received, {
       records: this.#records,
       sourceHasRecords,
@@ -231,7 +259,8 @@ class TunnelListener implements PeerListener {
   }
 
   async #cancel(request: IncomingMessage): Promise<PeerAnswer> {
-    const verdict = await verifyRequest(request, () => readControlBody(request), {
+    const { headTimeoutMs } = this.#options;
+    const verdict = await verifyRequest(request, () => readControlBody(request, headTimeoutMs), {
       verifier: this.verifier,
       nowMs: this.#clock(),
     });

@@ -5,6 +5,7 @@ import { signedTarget } from "./core/canonical.ts";
 import { peerHeader } from "./core/constants.ts";
 import { protocolPath } from "./core/protocol-paths.ts";
 import { readSignedHead } from "./core/signed-head.ts";
+import { notUpgraded } from "./core/tunnel-accept.ts";
 import type { RequestVerifier } from "./core/verifier.ts";
 import { answerRequest, type PeerAnswer, refuseUpgrade } from "./peer-answer.ts";
 import type { PeerListener } from "./peer-listener.ts";
@@ -44,7 +45,7 @@ export function protocolRoutes(options: ProtocolRoutesOptions): ProtocolRoutes {
       const listener = options.listener();
       const answer = (given: PeerAnswer) => answerRequest(response, given, clock());
       if (line.use === "refused") answer(refused(request));
-      else if (line.use === "tunnel") answer({ status: 400, message: "tunnel establishment must upgrade" });
+      else if (line.use === "tunnel") answer(notUpgraded);
       else if (line.use === "probe") {
         const verifier = line.version === 5 ? listener?.verifier : options.olderVerifier();
         if (verifier === undefined) answer(starting);

@@ -34,14 +34,26 @@ export async function verifyRequest(
   return committed.ok ? { ok: true, source: head.source, body } : committed;
 }
 
-/** The body of a control call; undefined when it has too many bytes. */
-export async function readControlBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
+/**
+ * The body of a control call; undefined when it has too many bytes.
+ * @param timeoutMs in which all of it must have come
+ * @throws when the connection is lost; it is cut when the time is over
+ */
+export async function readControlBody(
+  request: IncomingMessage,
+  timeoutMs = 10_000,
+): Promise<Uint8Array | undefined> {
+  const late = setTimeout(() => request.destroy(), timeoutMs);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request) {
-    bytes += (chunk as Buffer).length;
-    if (bytes > maxControlBodyBytes) return undefined;
-    chunks.push(chunk as Buffer);
+  try {
+    for await (const chunk of request) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > maxControlBodyBytes) return undefined;
+      chunks.push(chunk as Buffer);
+    }
+  } finally {
+    clearTimeout(late);
   }
   return Buffer.concat(chunks);
 }

@@ -26,6 +26,14 @@ export interface TunnelRefusal {
   readonly staleOwner: boolean;
 }
 
+/** The refusal of a request to the tunnels' path that does not upgrade. */
+export const notUpgraded: TunnelRefusal = {
+  ok: false,
+  status: 400,
+  message: "tunnel establishment must upgrade",
+  staleOwner: false,
+};
+
 /** An establishment whose signature and form are good; {@link acceptEstablishment} decides about records. */
 export interface ReceivedEstablishment extends AcceptedEstablishment {
   /** This node. */
@@ -55,7 +63,8 @@ export interface OpenedTunnel {
 }
 
 /**
- * Judges an establishment: that it upgrades to a tunnel (before authentication), the signature, the tunnel's version,
+ * Judges an establishment: that it upgrades to a tunnel (before authentication), the signature (of a request
+ * without a body), the method, the tunnel's version,
  * its kind, the form of an offer of records.
  *
  * @param verifier of version 5
@@ -68,10 +77,11 @@ export function judgeEstablishment(
 ): ReceivedEstablishment | TunnelRefusal {
   const { headers } = request;
   if (singleHeader(headers, "upgrade") !== tunnelUpgrade) {
-    return refuse(400, "tunnel establishment must upgrade");
+    return notUpgraded;
   }
   const verdict = verifier.verifyEstablishment(request, nowMs);
   if (!verdict.ok) return verdict;
+  if (request.method !== "GET") return refuse(405, "method not allowed");
   if (singleHeader(headers, tunnelVersionHeader) !== String(tunnelVersion)) {
     return refuse(426, "peer tunnel version is incompatible");
   }
