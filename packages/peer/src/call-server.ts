@@ -12,13 +12,13 @@ import type { ControlHeaders } from "./call-headers.ts";
 import { CallRegistry } from "./call-registry.ts";
 import { boundedRequest, type CallRequest } from "./call-request.ts";
 import { CallResponse, failedText } from "./call-response.ts";
-import { peerHeader } from "./core/constants.ts";
 import { PeerOptionError } from "./errors.ts";
+import { IdleTunnels } from "./idle-tunnels.ts";
+import { letParserRead, refuseBroken } from "./inner-parser.ts";
 import { PeerCall } from "./peer-call.ts";
 import { answerRpc, type RpcHandler } from "./rpc.ts";
 import { runHandler, warnOf } from "./run-handler.ts";
 import { stampHead } from "./upgrade-head.ts";
-import { tunnelVersionText } from "./wire.ts";
 
 /** What answers calls; a missing one answers 501. */
 export interface CallHandlers {
@@ -50,7 +50,7 @@ export interface TunnelFacts {
 
 export interface CallLimits {
   maxBodyBytes: number;
-  /** How long a tunnel may be idle between calls. */
+  /** How long a tunnel may be without a call: until the whole head of its first one, and between two. */
   tunnelIdleMs: number;
 }
 
@@ -66,6 +66,7 @@ export class CallServer {
   readonly #handlers: CallHandlers;
   readonly #registry = new CallRegistry();
   readonly #tunnels = new Map<Duplex, TunnelFacts & { calls: number; isSocket: boolean }>();
+  readonly #idle: IdleTunnels;
   readonly #socketGraceMs: number;
   #calls = 0;
   #sockets = 0;
@@ -80,6 +81,7 @@ export class CallServer {
     }
     this.#handlers = handlers;
     this.#socketGraceMs = socketGraceMs;
+    this.#idle = new IdleTunnels(tunnelIdleMs);
     this.#server = createServer(
       {
         IncomingMessage: boundedRequest(maxBodyBytes),
@@ -115,7 +117,9 @@ export class CallServer {
   /** Serves the calls of one tunnel until either end closes it. */
   serve(tunnel: Duplex, facts: TunnelFacts): void {
     this.#tunnels.set(tunnel, { ...facts, calls: 0, isSocket: false });
+    this.#idle.wait(tunnel);
     tunnel.once("close", () => {
+      this.#idle.settle(tunnel);
       this.#tunnels.delete(tunnel);
       this.#settle();
     });
@@ -195,14 +199,17 @@ export class CallServer {
     response.onIrregular = report;
     // As for a handler that writes behind its end.
     response.on("error", report);
+    const { socket } = request;
     this.#calls += 1;
     tunnel.calls += 1;
+    this.#idle.settle(socket);
     response.once("close", () => {
       this.#calls -= 1;
       tunnel.calls -= 1;
+      if (tunnel.calls === 0 && this.#tunnels.has(socket)) this.#idle.wait(socket);
       this.#registry.end(call);
       if (!response.writableFinished) call.abort();
-      if (this.#closed !== undefined && tunnel.calls === 0) request.socket.end();
+      if (this.#closed !== undefined && tunnel.calls === 0) socket.end();
     });
     this.#run(request, response, call, { kind: tunnel.kind, rpcMethod: control.rpcMethod });
   }
@@ -256,6 +263,7 @@ export class CallServer {
     this.#sockets += 1;
     tunnel.calls += 1;
     tunnel.isSocket = true;
+    this.#idle.settle(socket);
     socket.once("close", () => {
       this.#sockets -= 1;
       this.#registry.end(call);
@@ -269,29 +277,6 @@ export class CallServer {
       },
     );
   }
-}
-
-/** What came is no HTTP, or its head is too large: nothing ran, and the refusal is a node's. */
-function refuseBroken(error: NodeJS.ErrnoException, socket: Duplex): void {
-  const { _httpMessage: response } = socket as { _httpMessage?: PlainResponse | null };
-  if (socket.writable && response?.headersSent !== true) {
-    const status =
-      error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
-    const version = `${peerHeader.version}: ${tunnelVersionText}`;
-    socket.write(`HTTP/1.1 ${status}\r\n${version}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-    socket.once("finish", () => socket.destroy());
-    socket.end();
-  } else socket.destroy();
-}
-
-/**
- * Node's HTTP parser reads a socket without passing each chunk through JavaScript, unless a flag says that it does so
- * already. An upgrade ends that reading but leaves the flag, which would make every call in a tunnel cost some
- * microseconds more. Where Node has no such flag, nothing happens.
- */
-function letParserRead(tunnel: Duplex): void {
-  const { _handle: handle } = tunnel as { _handle?: { _consumed?: boolean } | null };
-  if (handle?._consumed === true) handle._consumed = false;
 }
 
 function factsOf(control: ControlHeaders, scope: string, { source, recorded }: TunnelFacts) {

@@ -61,7 +61,7 @@ export interface PeerListenerOptions extends CallHandlers, HeadGuardOptions {
   maxTunnelCount?: number;
   /** Most bytes of a call's body, exact to the byte; more gets 413. @default 1 GiB + 1 MiB */
   maxBodyBytes?: number;
-  /** How long a tunnel may be idle between calls. @default 30000 */
+  /** How long a tunnel may be without a call: until the whole head of its first one, and between two. @default 30000 */
   tunnelIdleMs?: number;
   /** This node's wall clock, milliseconds since the Unix epoch. @default Date.now */
   clock?: () => number;

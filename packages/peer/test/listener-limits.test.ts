@@ -86,6 +86,43 @@ test("more tunnels than the bound are refused, and there is room again once one 
   first.destroy();
 });
 
+test.each([
+  ["without a call", ""],
+  ["whose first head does not come to its end", "GET http://cell/ HTTP/1.1\r\nx-cells-scope: A:"],
+  ["whose next head does not come to its end", "GET http://cell/ HTTP/1.1\r\nx-cells-scope: A:b\r\n\r\nGET "],
+])("a tunnel %s is ended, dripping or not", async (_, text) => {
+  const node = await startNode({ tunnelIdleMs: 200, onFetch: (__, response) => void response.end("x") });
+  for (const drips of [false, true]) {
+    const tunnel = quiet(await dial(node));
+    tunnel.resume();
+    if (text !== "") tunnel.write(text);
+    const drip = setInterval(() => drips && text !== "" && tunnel.write("x"), 20);
+    await until("end of the tunnel", () => tunnel.readableEnded || tunnel.destroyed);
+    clearInterval(drip);
+    tunnel.destroy();
+    await until("nothing left", () => node.listener.counts().tunnels === 0);
+  }
+});
+
+test("a call that takes longer than a tunnel may be idle goes on, and so does its WebSocket", async () => {
+  const node = await startNode({
+    tunnelIdleMs: 60,
+    onFetch: (_, response) => void setTimeout(() => response.end("late"), 400),
+    onConnect: (_, socket) => {
+      socket.write("HTTP/1.1 101 Switching Protocols\r\n\r\n");
+      setTimeout(() => socket.write("later"), 400);
+    },
+  });
+  const call = await rawClient(node.address.port);
+  const socket = await rawClient(node.address.port);
+  const open = () => head("GET /peer/tunnel", ...upgrade, ...signed({}), ...kind);
+  call.socket.write(`${open()}GET http://cell/ HTTP/1.1\r\nx-cells-scope: A:b\r\n\r\n`);
+  const fields = "x-cells-scope: A:b\r\nupgrade: websocket\r\nconnection: upgrade\r\n";
+  socket.socket.write(`${open()}GET http://cell/ HTTP/1.1\r\n${fields}\r\n`);
+  await call.receive("late");
+  await socket.receive("later");
+});
+
 test("close() and destroy() end an establishment whose source is still being looked up", async () => {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<boolean>();
@@ -124,6 +161,8 @@ test.each([
     "notBeforeMs",
     { notBeforeMs: 1, verifier: new RequestVerifier({ keys: [testKey], self: "a", version: 5 }) },
   ],
+  ["tunnelIdleMs", { tunnelIdleMs: 0 }],
+  ["tunnelIdleMs", { tunnelIdleMs: Number.POSITIVE_INFINITY }],
   ["maxTunnelCount", { maxTunnelCount: 0 }],
   ["maxTunnelCount", { maxTunnelCount: Number.NaN }],
 ])("a listener cannot be made with a wrong %s", (option, change) => {
