@@ -11,6 +11,9 @@ import { parsePeerAddress } from "./peer-address.ts";
 import type { Peer } from "./tunnel-pool.ts";
 import { tunnelVersionText } from "./wire.ts";
 
+/** What an attempt has for its tunnel at least, however short the call's deadline is. */
+const leastDialMs = 1_000;
+
 /** How a call goes about its attempts. */
 export interface AttemptOptions {
   /** How long it may look for an owner. */
@@ -22,11 +25,12 @@ export interface AttemptOptions {
 
 /**
  * Makes the call, and makes it again where a failure proves that no handler ran.
+ * @param attempt is told when it has to have a tunnel, by `performance.now()`
  * @throws what the last attempt threw, NoLiveNodeError (CELLKIT_PEER_NO_LIVE_NODE), the signal's reason
  */
 export async function attemptCall<Answer>(
   nodes: NodeDirectory,
-  attempt: (peer: Peer) => Promise<Answer>,
+  attempt: (peer: Peer, endMs: number) => Promise<Answer>,
   { deadlineMs, signal, bodyStarted }: AttemptOptions,
 ): Promise<Answer> {
   const endMs = performance.now() + deadlineMs;
@@ -35,7 +39,7 @@ export async function attemptCall<Answer>(
   for (;;) {
     const record = await pick(nodes, failed, signal);
     try {
-      return await attempt(peerOf(record));
+      return await attempt(peerOf(record), Math.max(endMs, performance.now() + leastDialMs));
     } catch (error) {
       signal?.throwIfAborted();
       const failure = failureOf(error);
@@ -44,6 +48,8 @@ export async function attemptCall<Answer>(
       nodes.forget();
       failed.add(record.node);
       if (failure === "never-connected") {
+        // A timer may be a millisecond early.
+        if (performance.now() + 1 >= endMs) throw error;
         done.neverConnected += 1;
         continue;
       }

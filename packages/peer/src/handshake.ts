@@ -4,6 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { type Duplex, Readable } from "node:stream";
 import type { Dispatcher } from "undici";
+import type { DialBounds } from "./tunnel-route.ts";
 
 /** What came back. */
 export type HandshakeAnswer =
@@ -25,7 +26,7 @@ export function webSocketKey(): string {
 /** Sends the handshake. @throws what the dispatcher does, and the signal's reason */
 export function handshake(
   dispatcher: Dispatcher,
-  request: { path: string; headers: string[] },
+  request: { path: string; headers: string[] } & DialBounds,
   signal?: AbortSignal,
 ): Promise<HandshakeAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HandshakeAnswer>();

@@ -2,26 +2,30 @@
 
 import { type Duplex, Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { abortTarget } from "./abort-target.ts";
 import { attemptCall } from "./call-attempts.ts";
+import { cancelCall } from "./cancel-call.ts";
 import { type CellAddress, currentScript, type ResolvedCell, resolveCell } from "./cell-address.ts";
-import { formatAddress } from "./connection.ts";
+import {
+  callError,
+  checkContentLength,
+  checkedUrl,
+  jsonArguments,
+  withoutFragment,
+} from "./checked-request.ts";
 import type { FleetKey } from "./core/fleet-key.ts";
-import { signRequest } from "./core/sign.ts";
-import { tunnelVersion } from "./core/tunnel-names.ts";
-import { PeerError, RpcFailure, StaleOwnerError, TunnelLostError } from "./errors.ts";
-import { exchange } from "./exchange.ts";
+import { PeerOptionError, TunnelLostError } from "./errors.ts";
 import type { FleetStore } from "./fleet-store.ts";
 import { handshake, webSocketKey } from "./handshake.ts";
-import { answerHeaders, checkVersion, type InnerTarget, innerHeaders, isStale } from "./inner-request.ts";
+import { type InnerTarget, innerHeaders } from "./inner-request.ts";
 import { LapsedPeers } from "./lapsed-peers.ts";
 import { NodeDirectory } from "./node-directory.ts";
 import { type PeerConnection, type PeerRejection, takeSocket } from "./peer-connection.ts";
+import { judgeAnswer, rpcResult, toResponse } from "./peer-response.ts";
 import { PeerSocket } from "./peer-socket.ts";
-import { nonce, requestIds } from "./random-ids.ts";
+import { requestIds } from "./random-ids.ts";
 import { sentBody } from "./sent-body.ts";
 import { type Peer, TunnelPool, type TunnelPoolOptions } from "./tunnel-pool.ts";
-import { webBody } from "./web-body.ts";
+import type { DialBounds } from "./tunnel-route.ts";
 
 export interface PeerClientOptions extends TunnelPoolOptions {
   /** The fleet's bucket: where its nodes are found. */
@@ -30,19 +34,23 @@ export interface PeerClientOptions extends TunnelPoolOptions {
   script?: string;
   /** Shared with others who look for nodes. @default one of its own */
   directory?: NodeDirectory;
-  /** How long a call looks for an owner when nodes say that they are none. @default 15000 */
+  /**
+   * How long a call looks for an owner when nodes say that they are none, or nothing at all; the last one that is tried has
+   * a second at least. @default 15000
+   */
   deadlineMs?: number;
+  /** How long answers that are under way may take after `close()`; then they are cut, 0 to 600000. @default 5000 */
+  closeGraceMs?: number;
   /** How often it is looked whether a node that is being called still lives. @default 1000 */
   lapseCheckMs?: number;
 }
 
-const nullBodyStatus: ReadonlySet<number> = new Set([204, 205, 304]);
 const defaultDeadlineMs = 15_000;
+const defaultCloseGraceMs = 5_000;
+const maxCloseGraceMs = 600_000;
 const defaultLapseCheckMs = 1_000;
 /** The directory's answer may be this old: with the look each second, a lapsed node is cut within two. */
 const directoryCacheMs = 500;
-/** What a cancellation may take: nobody waits for it. */
-const cancelBounds = { connectTimeoutMs: 1_000, totalTimeoutMs: 2_000, maxAnswerBytes: 4_096 };
 
 /** Calls cells of a fleet. A call is made again only when it is proven that no handler ran. */
 export class PeerClient implements AsyncDisposable {
@@ -52,12 +60,21 @@ export class PeerClient implements AsyncDisposable {
   readonly #lapsed: LapsedPeers;
   readonly #sockets = new Map<Duplex, string>();
   readonly #nextId = requestIds();
+  readonly #closeGraceMs: number;
+  /** Aborted by `close()`: ends handshakes, whose sockets nobody would take. */
+  readonly #closing = new AbortController();
+  #closed: Promise<void> | undefined;
   #script: Promise<string> | undefined;
 
   /** @throws PeerOptionError (CELLKIT_PEER_OPTION) */
   constructor(options: PeerClientOptions) {
     this.#options = options;
     const { store, script, clock, directory, lapseCheckMs = defaultLapseCheckMs } = options;
+    const { closeGraceMs = defaultCloseGraceMs } = options;
+    if (!(closeGraceMs >= 0 && closeGraceMs <= maxCloseGraceMs)) {
+      throw new PeerOptionError("closeGraceMs", `is ${closeGraceMs}: use 0 to ${maxCloseGraceMs}`);
+    }
+    this.#closeGraceMs = closeGraceMs;
     this.#directory =
       directory ??
       new NodeDirectory(store, { cacheMs: directoryCacheMs, ...(clock === undefined ? {} : { clock }) });
@@ -72,31 +89,37 @@ export class PeerClient implements AsyncDisposable {
 
   /**
    * Sends a request to a cell; its URL is what the cell sees. Redirects are the caller's. Bodies stream both ways; what
-   * is less than 1 MiB and there at once is sent whole, which lets it survive a change of the cell's owner.
+   * is less than 1 MiB and there at once is sent whole, which lets it survive a change of the cell's owner. Read or cancel
+   * the answer's body: until then it has its tunnel.
    * @throws PeerError; TypeError for what is no request; the signal's reason. Errors of the answer's body mean that the
    *   owner was lost or the caller gave up: whether the handler ran to its end is unknown
    */
   async fetch(cell: CellAddress, input: Request | string | URL, init?: RequestInit): Promise<Response> {
     const request = input instanceof Request && init === undefined ? input : new Request(input, init);
     const { signal } = request;
-    const url = new URL(request.url);
+    const url = checkedUrl(request.url);
     const resolved = await this.#resolve(cell, signal);
     let bodyStarted = false;
     const body = await sentBody(request.body);
+    checkContentLength(
+      request.headers.get("content-length"),
+      "whole" in body ? (body.whole?.length ?? 0) : undefined,
+    );
     async function* pieces(stream: AsyncIterable<Uint8Array>) {
       bodyStarted = true;
       yield* stream;
     }
-    const attempt = async (peer: Peer) => {
+    const attempt = async (peer: Peer, dialEndMs: number) => {
       const target: InnerTarget = { ...resolved, requestId: this.#nextId() };
       const answer = await this.#send(peer, target, "do", {
+        dialEndMs,
         path: withoutFragment(url),
         method: request.method as Dispatcher.HttpMethod,
         headers: innerHeaders(target, url, request.headers),
         body: "whole" in body ? body.whole : Readable.from(pieces(body.stream)),
         signal,
       });
-      return this.#toResponse(answer, request.method);
+      return toResponse(peer, answer, request.method);
     };
     return attemptCall(
       this.#directory,
@@ -115,21 +138,23 @@ export class PeerClient implements AsyncDisposable {
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<unknown> {
     const resolved = await this.#resolve(cell, signal);
-    const body = JSON.stringify(call.args ?? []);
-    const attempt = async (peer: Peer) => {
+    const body = jsonArguments(call.args ?? []);
+    const attempt = async (peer: Peer, dialEndMs: number) => {
       const target: InnerTarget = { ...resolved, requestId: this.#nextId() };
       const headers = innerHeaders(target, new URL("http://cell/"), [["content-type", "application/json"]]);
       headers.push("x-cells-rpc-method", call.method);
       const answer = await this.#send(peer, target, "rpc", {
+        dialEndMs,
         path: "/",
         method: "POST",
         headers,
         body,
         signal: signal ?? null,
       });
-      const text = await answer.body.text();
-      if (answer.statusCode !== 200) throw new RpcFailure(text.replace(/^RPC failed: /, "").slice(0, 1024));
-      return JSON.parse(text) as unknown;
+      const text = await answer.body.text().catch((error) => {
+        throw signal?.aborted ? signal.reason : callError(error);
+      });
+      return rpcResult(peer, answer.statusCode, text);
     };
     return attemptCall(
       this.#directory,
@@ -149,24 +174,25 @@ export class PeerClient implements AsyncDisposable {
     init?: RequestInit,
   ): Promise<PeerConnection | PeerRejection> {
     const request = input instanceof Request && init === undefined ? input : new Request(input, init);
-    const { signal } = request;
-    const url = new URL(request.url);
+    const signal = AbortSignal.any([request.signal, this.#closing.signal]);
+    const url = checkedUrl(request.url);
     const resolved = await this.#resolve(cell, signal);
     const headers = new Headers(request.headers);
     const key = headers.get("sec-websocket-key") ?? webSocketKey();
     headers.set("sec-websocket-key", key);
     if (!headers.has("sec-websocket-version")) headers.set("sec-websocket-version", "13");
-    const attempt = async (peer: Peer): Promise<PeerConnection | PeerRejection> => {
+    const attempt = async (peer: Peer, dialEndMs: number): Promise<PeerConnection | PeerRejection> => {
       const target: InnerTarget = { ...resolved, requestId: this.#nextId() };
       this.#lapsed.watch();
-      const sent = { path: withoutFragment(url), headers: innerHeaders(target, url, headers) };
+      const path = withoutFragment(url);
+      const sent = { path, headers: innerHeaders(target, url, headers), signal, dialEndMs };
       const answer = await handshake(this.#pool.dispatcher(peer, "do"), sent, signal).catch((error) => {
         throw this.#failed(error, peer, target, signal);
       });
       if (answer.kind === "response") {
-        const { status: statusCode } = answer;
-        await this.#judge(peer, { ...answer, statusCode });
-        return { kind: "response", response: this.#toResponse({ ...answer, statusCode }, "GET") };
+        const rejection = { ...answer, statusCode: answer.status };
+        judgeAnswer(peer, rejection);
+        return { kind: "response", response: toResponse(peer, rejection, "GET") };
       }
       const connection = takeSocket(answer, key);
       this.#sockets.set(connection.socket, peer.node);
@@ -185,15 +211,29 @@ export class PeerClient implements AsyncDisposable {
     return { ...this.#pool.counts(), sockets: this.#sockets.size };
   }
 
-  /** Lets calls be answered, then ends their tunnels; cuts WebSockets. Idempotent. */
-  async close(): Promise<void> {
-    for (const socket of this.#sockets.keys()) socket.destroy();
-    await this.#pool.close();
-    this.#lapsed.stop();
+  /**
+   * Lets calls be answered and their bodies be read for `closeGraceMs`, then ends their tunnels; cuts WebSockets, and
+   * handshakes that are under way. Idempotent.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort(new TunnelLostError("the client was closed"));
+    for (const socket of this.#sockets.keys()) socket.destroy();
+    const late = setTimeout(() => void this.#pool.destroy(), this.#closeGraceMs);
+    try {
+      await this.#pool.close();
+    } finally {
+      clearTimeout(late);
+      this.#lapsed.stop();
+    }
   }
 
   async #resolve(cell: CellAddress, signal: AbortSignal | undefined): Promise<ResolvedCell> {
@@ -217,7 +257,7 @@ export class PeerClient implements AsyncDisposable {
     peer: Peer,
     target: InnerTarget,
     kind: "do" | "rpc",
-    options: Dispatcher.RequestOptions,
+    options: Dispatcher.RequestOptions & DialBounds,
   ): Promise<Dispatcher.ResponseData> {
     this.#lapsed.watch();
     const answer = await this.#pool
@@ -227,28 +267,11 @@ export class PeerClient implements AsyncDisposable {
         throw this.#failed(error, peer, target, options.signal as AbortSignal | undefined);
       });
     const { body } = answer;
-    await this.#judge(peer, answer);
+    judgeAnswer(peer, answer);
     body.once("close", () => {
       if (!body.readableEnded) this.#cancel(peer, target);
     });
     return answer;
-  }
-
-  async #judge(
-    peer: Peer,
-    {
-      statusCode,
-      headers,
-      body,
-    }: Pick<Dispatcher.ResponseData, "statusCode" | "headers"> & { body: Readable },
-  ): Promise<void> {
-    try {
-      checkVersion(headers);
-      if (isStale(statusCode, headers)) throw new StaleOwnerError(formatAddress(peer.address), "stale route");
-    } catch (error) {
-      body.on("error", () => undefined).destroy();
-      throw error;
-    }
   }
 
   /** The error of a call that got no answer. */
@@ -257,42 +280,12 @@ export class PeerClient implements AsyncDisposable {
       this.#cancel(peer, target);
       return signal.reason;
     }
-    if (error instanceof PeerError) return error;
-    return new TunnelLostError(error instanceof Error ? error.message : "it failed", { cause: error });
+    return callError(error);
   }
 
-  #toResponse(
-    {
-      statusCode,
-      headers,
-      body,
-    }: Pick<Dispatcher.ResponseData, "statusCode" | "headers"> & { body: Readable },
-    method: string,
-  ): Response {
-    const hasBody = method !== "HEAD" && !nullBodyStatus.has(statusCode);
-    if (!hasBody) body.resume();
-    return new Response(hasBody ? webBody(body) : null, {
-      status: statusCode,
-      headers: answerHeaders(headers),
-    });
-  }
-
-  /** Tells the owner that the caller gave up (spec B5); the tunnel is cut anyway. */
-  #cancel({ node, address }: Peer, { scope, requestId }: InnerTarget): void {
+  #cancel(peer: Peer, target: InnerTarget): void {
     const { self, key, clock = Date.now } = this.#options;
-    const target = abortTarget(scope, requestId);
-    const headers = signRequest({
-      key: keyOf(key),
-      version: tunnelVersion,
-      method: "POST",
-      target,
-      source: self,
-      destination: node,
-      timeMs: clock(),
-      nonce: nonce(),
-    });
-    // Best effort: an owner that cannot be told sees the tunnel go.
-    exchange(address, { method: "POST", target, headers }, cancelBounds).catch(() => undefined);
+    cancelCall(peer, target, { self, key: keyOf(key), timeMs: clock() });
   }
 
   #cut(node: string): void {
@@ -304,8 +297,4 @@ export class PeerClient implements AsyncDisposable {
 
 function keyOf(key: FleetKey | (() => FleetKey)): FleetKey {
   return typeof key === "function" ? key() : key;
-}
-
-function withoutFragment(url: URL): string {
-  return url.hash === "" ? url.href : url.href.slice(0, -url.hash.length);
 }

@@ -151,7 +151,7 @@ test("what a handler set before it threw goes into no answer of the node", async
         },
       },
     ],
-    { deadlineMs: 1 },
+    { deadlineMs: 50 },
   );
   await expect(stale.client.fetch(cell, "http://cell/")).rejects.toMatchObject({
     code: "CELLKIT_PEER_STALE_OWNER",
