@@ -20,6 +20,7 @@ import { answerRequest, type PeerAnswer, refuseUpgrade } from "./peer-answer.ts"
 import { nonce } from "./random-ids.ts";
 import { readControlBody, receivedHead, verifyRequest } from "./received-head.ts";
 import { RecordStream } from "./record-stream.ts";
+import { runHandler, warnOf } from "./run-handler.ts";
 import { abortPrefix, maxCallBodyBytes } from "./wire.ts";
 
 /** What a raw tunnel is. */
@@ -44,11 +45,12 @@ export interface PeerListenerOptions extends CallHandlers, HeadGuardOptions {
   sourceHasRecords?: (source: string) => boolean | Promise<boolean>;
   /**
    * Takes the bytes of a tunnel of kind `cluster`; without it that kind is refused. The tunnel's errors are its taker's:
-   * a stream whose `error` event has no listener ends the process.
+   * a stream whose `error` event has no listener ends the process. A throw or a rejection cuts the tunnel, and is a warning
+   * of the process.
    */
-  onCluster?: (tunnel: Duplex, origin: TunnelOrigin) => void;
+  onCluster?: (tunnel: Duplex, origin: TunnelOrigin) => void | Promise<void>;
   /** Same for kinds `do` and `rpc`, instead of the handlers: plain HTTP/1.1 for another server. */
-  onTunnel?: (tunnel: Duplex, origin: TunnelOrigin) => void;
+  onTunnel?: (tunnel: Duplex, origin: TunnelOrigin) => void | Promise<void>;
   /** Shared with the daemon's other signed routes, so that they share the memory of nonces. @default one of its own */
   verifier?: RequestVerifier;
   /**
@@ -254,7 +256,13 @@ class TunnelListener implements PeerListener {
     if (take !== undefined) {
       this.#raw.add(tunnel);
       tunnel.once("close", () => this.#raw.delete(tunnel));
-      take(tunnel, origin);
+      runHandler(
+        () => take(tunnel, origin),
+        (error) => {
+          warnOf(error);
+          tunnel.destroy();
+        },
+      );
     } else if (kind !== "cluster") this.#calls.serve(tunnel, { kind, source, recorded });
   }
 

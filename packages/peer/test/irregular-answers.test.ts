@@ -191,6 +191,21 @@ test("handlers that reject, onError among them, end no process", async () => {
   process.off("warning", warn);
 });
 
+test("a taker of raw tunnels that rejects cuts the tunnel, and ends no process", async () => {
+  const warned: Error[] = [];
+  const warn = (warning: Error) => void warned.push(warning);
+  process.on("warning", warn);
+  const { client, nodes } = await startFleet([
+    { onTunnel: () => Promise.reject(new TypeError("from onTunnel")) },
+  ]);
+  await expect(client.fetch(cell, "http://cell/")).rejects.toMatchObject({
+    code: expect.stringMatching(/^CELLKIT_PEER_(?:UNREACHABLE|TUNNEL_LOST)$/),
+  });
+  await until("a warning", () => warned.some(({ message }) => message === "from onTunnel"));
+  await until("no tunnel", () => nodes[0]?.listener.counts().raw === 0);
+  process.off("warning", warn);
+});
+
 test("an interim head before the answer to a handshake does not hide the stale marker in it", async () => {
   let runs = 0;
   const { client } = await startFleet(
