@@ -14,6 +14,9 @@ export function boundedRequest(maxBodyBytes: number): typeof CallRequest {
   };
 }
 
+/** Of requests that had any; they come with the end of the body. */
+const trailersOf = new WeakMap<CallRequest, string[]>();
+
 export class CallRequest extends IncomingMessage {
   readonly #maxBodyBytes: number;
   #bodyBytes = 0;
@@ -21,6 +24,31 @@ export class CallRequest extends IncomingMessage {
   tooLarge: (() => void) | undefined;
 
   static {
+    // What Node sets once the body has ended; no control header is among them for anybody who looks.
+    Object.defineProperty(CallRequest.prototype, "rawTrailers", {
+      get(this: CallRequest) {
+        return trailersOf.get(this) ?? [];
+      },
+      set(this: CallRequest, pairs: string[]) {
+        if (pairs.length === 0) return;
+        takeControlHeaders(pairs);
+        trailersOf.set(this, pairs);
+      },
+    });
+    Object.defineProperty(CallRequest.prototype, "trailersDistinct", {
+      get(this: CallRequest) {
+        return distinct(this.rawTrailers);
+      },
+    });
+    Object.defineProperty(CallRequest.prototype, "trailers", {
+      get(this: CallRequest) {
+        const joined = Object.entries(distinct(this.rawTrailers)).map(([name, all]) => [
+          name,
+          all?.join(", "),
+        ]);
+        return Object.fromEntries(joined);
+      },
+    });
     // Node reads these from the head as it came, control headers included.
     Object.defineProperty(CallRequest.prototype, "headersDistinct", {
       get(this: CallRequest) {

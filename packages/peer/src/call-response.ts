@@ -64,6 +64,17 @@ export class CallResponse extends ServerResponse<IncomingMessage> {
     return this.#head(status, given, reason);
   }
 
+  /** Node takes them for what they are called; a handler has no more to say here than in the head. */
+  override addTrailers(given: OutgoingHttpHeaders | readonly [string, string][]): void {
+    const pairs: [string, string][] = [];
+    for (const [name, value] of Array.isArray(given) ? given : Object.entries(given)) {
+      for (const one of Array.isArray(value) ? value : [value]) {
+        if (one !== undefined && !isNodesOwn(name)) pairs.push([name, String(one)]);
+      }
+    }
+    super.addTrailers(pairs);
+  }
+
   /** Node sends such a head without a look at it, and callers pass over it. */
   override writeEarlyHints(_hints: Record<string, string | string[]>, callback?: () => void): void {
     if (callback !== undefined) process.nextTick(callback);
