@@ -163,6 +163,7 @@ export class RequestVerifier {
       if (state !== "fresh") return refusal(state === "seen" ? "replay" : "replay-capacity", target);
       // The ticket may lie in no table any more, and copies of the head may still hold it.
       ticket.used = true;
+      // As of now, so that the memory stays in the order of its times.
       this.#remember(fields, Math.max(nowMs, this.#lastNowMs));
       return { ok: true };
     };
