@@ -148,7 +148,7 @@ test("a handler that throws is a 500, and the caller does not get to know what i
         if (request.url?.endsWith("/sync")) throw new TypeError("secret");
         return Promise.reject(new TypeError("secret"));
       },
-      onError: (error) => thrown.push(error),
+      onError: (error) => void thrown.push(error),
     },
   ]);
   for (const path of ["sync", "async"]) {
