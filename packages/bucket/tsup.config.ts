@@ -1,7 +1,12 @@
 import { defineConfig } from "tsup";
 
 export default defineConfig({
-  entry: { index: "src/index.ts", flock: "src/store/flock.ts", server: "src/server/index.ts" },
+  entry: {
+    index: "src/index.ts",
+    directory: "src/store/make-directory.ts",
+    flock: "src/store/flock.ts",
+    server: "src/server/index.ts",
+  },
   format: "esm",
   target: "node22",
   dts: { compilerOptions: { composite: false, customConditions: [] } },

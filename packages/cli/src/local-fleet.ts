@@ -1,8 +1,8 @@
 // A whole fleet on this machine: an embedded bucket, a relay and celld nodes, each a process of its own. None of them outlives this
 // one, however it ends.
-import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type Bucket, openBucket } from "@cellkit/bucket";
+import { makeDirectory } from "@cellkit/bucket/directory";
 import { NodeProcess } from "@cellkit/celld";
 import type { DaemonProcess, ProcessExit } from "@cellkit/daemon";
 import { type Bundle, type Published, publishDeployment } from "@cellkit/deployment";
@@ -151,7 +151,7 @@ class ProcessFleet implements LocalFleet {
 
   static async withBucket(options: LocalFleetOptions): Promise<ProcessFleet> {
     const directory = join(options.directory, "bucket");
-    await mkdir(directory, { recursive: true });
+    await makeDirectory(directory);
     // Compiled code is kept between starts, which halves the CPU time of one: clients of a killed node wait for that.
     const env = {
       NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(options.directory, "compile-cache"),

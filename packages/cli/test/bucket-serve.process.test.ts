@@ -197,3 +197,17 @@ describe("one line says what to do about", () => {
     expect(outcome).toEqual({ code: 1, stdout: [], stderr: [expect.stringMatching(line)] });
   });
 });
+
+it.runIf(process.platform === "linux")(
+  "a directory that cannot be made ends it with 1 and its path",
+  async () => {
+    const args = ["bucket", "serve", "/proc/cellkit-none", "--listen", "127.0.0.1:0"];
+    const pair = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "a-long-secret" };
+    const given = await run(args, pair);
+    expect(given.stderr.join("\n")).toMatch(/\/proc\/cellkit-none/);
+    expect(given).toMatchObject({ code: 1, stdout: [] });
+    const made = await run(args);
+    expect(made.stderr.join("\n")).toMatch(/\/proc\/cellkit-none\.credentials\.json cannot be written/);
+    expect(made).toMatchObject({ code: 1, stdout: [] });
+  },
+);

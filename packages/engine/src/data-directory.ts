@@ -2,6 +2,7 @@
 // so that the next start can prove that process dead.
 import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makeDirectory } from "@cellkit/bucket/directory";
 import { z } from "zod";
 import { DataDirectoryError } from "./errors.ts";
 
@@ -68,7 +69,7 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   const cells = join(path, "cells");
   const config = join(path, "workerd");
   await attempt(path, async () => {
-    for (const directory of [path, cells]) await mkdir(directory, { recursive: true, mode: 0o700 });
+    for (const directory of [path, cells]) await makeDirectory(directory, { mode: 0o700 });
   });
   // The directory of the cells stands for all: workerd holds its files open, and whoever deletes the whole deletes it.
   const opened = await attempt(path, () => stat(cells));

@@ -1,10 +1,11 @@
 /** A key pair kept in a file that only its owner may read. */
 import { randomBytes } from "node:crypto";
-import { type FileHandle, link, mkdir, open, rm, writeFile } from "node:fs/promises";
+import { type FileHandle, link, open, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
 import { CredentialsFileError } from "../errors.ts";
 import { errnoOf } from "../store/disk-failure.ts";
+import { makeDirectory } from "../store/make-directory.ts";
 
 const FILE_LIMIT_BYTES = 4096;
 const schema = z.object({ accessKeyId: z.string().min(1), secretAccessKey: z.string().min(16) });
@@ -75,7 +76,7 @@ async function create(file: string): Promise<LoadedCredentials | undefined> {
   // Written aside and linked, so that a reader never sees half of it.
   const aside = `${file}.${randomBytes(6).toString("hex")}`;
   try {
-    await mkdir(dirname(file), { recursive: true });
+    await makeDirectory(dirname(file));
     await writeFile(aside, `${JSON.stringify(pair, undefined, 2)}\n`, {
       mode: 0o600,
       flag: "wx",

@@ -3,11 +3,12 @@
  * `cellkit-bucket.json` (the format), `objects/` (see core/object-key.ts), `staging/` (unfinished writes of each open
  * store), `uploads/` (multipart uploads), `locks/` (lock files, never removed).
  */
-import { mkdir, open, readdir, readFile } from "node:fs/promises";
+import { open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { BucketFormatError } from "../errors.ts";
 import { errnoOf } from "./disk-failure.ts";
+import { makeDirectory } from "./make-directory.ts";
 
 /** The longest path of a key is 3,100 bytes, and Linux takes 4,095 in one path. */
 const DIRECTORY_LIMIT_BYTES = 900;
@@ -33,7 +34,7 @@ export async function prepareLayout(root: string): Promise<Layout> {
   if (Buffer.byteLength(root) > DIRECTORY_LIMIT_BYTES) {
     throw new BucketFormatError(root, `has a path of more than ${DIRECTORY_LIMIT_BYTES} bytes`);
   }
-  await mkdir(root, { recursive: true });
+  await makeDirectory(root);
   const marker = join(root, MARKER);
   if (!(await hasMarker(root, marker))) {
     const foreign = (await readdir(root)).find((name) => !IGNORED.has(name));
@@ -56,7 +57,7 @@ export async function prepareLayout(root: string): Promise<Layout> {
     locks: join(root, "locks"),
   };
   for (const folder of [layout.objects, layout.staging, layout.uploads, layout.locks]) {
-    await mkdir(folder, { recursive: true });
+    await makeDirectory(folder);
   }
   const handle = await open(root, "r");
   try {
