@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { metricName } from "./core/metric-name.ts";
+import { collectProcessMetrics } from "./process-metrics.ts";
 
 export type { Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -50,7 +51,7 @@ export function createMetrics(options: CreateMetricsOptions): Metrics {
   const prom = createRequire(import.meta.url)("prom-client") as typeof import("prom-client");
   const registry = new prom.Registry();
   if (common !== undefined) registry.setDefaultLabels({ ...common });
-  if (processMetrics) prom.collectDefaultMetrics({ register: registry });
+  if (processMetrics) collectProcessMetrics(prom, registry);
   const registers = [registry];
   return {
     registry,

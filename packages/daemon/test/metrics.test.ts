@@ -19,6 +19,44 @@ it("has the process's own figures where they are wanted, and nothing else where 
   expect((await createMetrics({ prefix: "toy_", processMetrics: false }).text()).trim()).toBe("");
 });
 
+it("its first scrape has the CPU time of the whole process, and no figure that is none", async () => {
+  const before = process.cpuUsage();
+  const metrics = createMetrics({ prefix: "toy_", labels: { node: "n1" } });
+  for (const scrape of ["first", "at once again"]) {
+    const values = new Map(
+      (await metrics.text())
+        .split("\n")
+        .filter((line) => line !== "" && !line.startsWith("#"))
+        .map((line) => [line.replace(/\{.*/, ""), Number(line.slice(line.lastIndexOf(" ")))] as const),
+    );
+    const cpu = ["user_", "system_", ""].map((part) => values.get(`process_cpu_${part}seconds_total`) ?? -1);
+    const [user = -1, system = -1, both = -1] = cpu;
+    expect(user, scrape).toBeGreaterThanOrEqual(before.user / 1e6);
+    expect(system, scrape).toBeGreaterThanOrEqual(before.system / 1e6);
+    expect(both, scrape).toBeCloseTo(user + system, 1);
+    const after = process.cpuUsage();
+    expect(both, scrape).toBeLessThanOrEqual((after.user + after.system) / 1e6);
+    const lags = [...values].filter(([name]) => name.startsWith("nodejs_eventloop_lag_"));
+    expect(lags.length, scrape).toBeGreaterThan(1);
+    for (const [name, value] of lags) expect(value, `${name}, ${scrape}`).toBeLessThan(1_000);
+  }
+});
+
+it("tells of the event loop once there is something to tell", async () => {
+  const metrics = createMetrics({ prefix: "toy_" });
+  let text = "";
+  await expect
+    .poll(
+      async () => {
+        text = await metrics.text();
+        return text;
+      },
+      { interval: 50, timeout: 5_000 },
+    )
+    .toMatch(/^nodejs_eventloop_lag_min_seconds 0\.\d+$/m);
+  expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds 0\.\d+$/m);
+});
+
 it("two of them in one process do not meet", async () => {
   const [one, two] = [0, 1].map(() => createMetrics({ prefix: "toy_", processMetrics: false }));
   one?.counter("runs_total", "Runs.").inc();
