@@ -83,7 +83,14 @@ export async function joinFleet(
   if (options.relays) {
     const onFailure = ({ alias, error }: RoadFailure) =>
       log.warn({ err: error, alias }, "a connection to a peer ended");
-    const { relay } = await openRelay({ bucket, keyring, self: node, port: roadPort, onFailure });
+    const { relay } = await openRelay({
+      bucket,
+      keyring,
+      self: node,
+      port: roadPort,
+      shared: true,
+      onFailure,
+    });
     defer("the relay", () => relay.close());
   }
   const directory = new NodeDirectory(bucket);

@@ -12,16 +12,19 @@ export interface OpenRelayOptions {
   readonly self: string;
   /** The fleet's road port; 0 takes a free one, which `relay.port` tells. */
   readonly port: number;
+  /** Whether relays of other processes may have the port too, if they say so as well. @default false */
+  readonly shared?: boolean;
   /** Hears of connections that could not be carried, or were cut. */
   readonly onFailure: (failure: RoadFailure) => void;
 }
 
 /**
- * Opens the relay. Connections to a peer whose workerd's lease has lapsed are cut.
+ * Opens the relay. Connections to a peer are cut when its workerd's lease or its own record has lapsed: the one when workerd
+ * is frozen, the other when celld is.
  * @throws RoadAliasError (CELLKIT_PEER_ROAD_ALIAS) when the port is taken
  */
 export async function openRelay(options: OpenRelayOptions): Promise<{ relay: RoadRelay; port: number }> {
-  const { bucket, keyring, self, onFailure } = options;
+  const { bucket, keyring, self, shared = false, onFailure } = options;
   const leases = new ClusterLeases(bucket);
   let { port } = options;
   const relay = new RoadRelay({
@@ -31,6 +34,6 @@ export async function openRelay(options: OpenRelayOptions): Promise<{ relay: Roa
     leaseExpiryMs: (alias) => leases.expiryMs(`${alias}:${port}`),
     onFailure,
   });
-  port = await relay.listen(port);
+  port = await relay.listen(port, { shared });
   return { relay, port };
 }

@@ -14,7 +14,7 @@ import type { FleetKey } from "./core/fleet-key.ts";
 import { recordsExtension } from "./core/records-offer.ts";
 import { aliasKey, parseAliasClaim, roadAliasOf } from "./core/road-alias.ts";
 import { dialTunnel } from "./dial-tunnel.ts";
-import { RoadAliasError } from "./errors.ts";
+import { NodeRecordError, RoadAliasError } from "./errors.ts";
 import type { FleetStore } from "./fleet-store.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import {
@@ -36,7 +36,8 @@ export interface RoadRelayOptions {
   /**
    * Until when the engine's process behind an alias has its lease, in milliseconds since the Unix epoch; undefined when it
    * has none. Once the lease has lapsed, connections to it are cut: it may not own anything any more, and a frozen one
-   * would let its callers wait. Asked when the last answer is over. @default the life of the node's record
+   * would let its callers wait. Asked when the last answer is over. The node's own record counts likewise, with or without
+   * this: a frozen node carries nothing, however well its engine lives. @default only the record counts
    */
   leaseExpiryMs?: (alias: string) => Promise<number | undefined>;
   /** Connections carried at the same time, more are closed at once. @default 10_000 */
@@ -46,6 +47,12 @@ export interface RoadRelayOptions {
   /** Milliseconds since the Unix epoch. @default Date.now */
   clock?: () => number;
 }
+
+/**
+ * How long a record may be out of force before connections to its node are cut: a node that could not write while the store
+ * was away does so within this once the store is back.
+ */
+const recordGraceMs = 3_000;
 
 /** A connection of the road that ended badly. */
 export interface RoadFailure {
@@ -59,16 +66,23 @@ export class RoadRelay implements AsyncDisposable {
   readonly #clock: () => number;
   readonly #server: Server;
   readonly #open = new Set<Socket>();
-  readonly #leases: LeaseWatch;
+  readonly #watches: readonly { of: string; watch: LeaseWatch }[];
+  /** Since when the record of the node behind an alias has been seen out of force. */
+  readonly #outOfForceMs = new Map<string, number>();
   readonly #stopping = new AbortController();
 
   constructor(options: RoadRelayOptions) {
     this.#options = options;
     this.#clock = options.clock ?? Date.now;
-    this.#leases = new LeaseWatch({
-      expiryMs: options.leaseExpiryMs ?? ((alias) => this.#recordExpiryMs(alias)),
-      clock: this.#clock,
-    });
+    const { leaseExpiryMs } = options;
+    const watch = (expiryMs: (alias: string) => Promise<number | undefined>) =>
+      new LeaseWatch({ expiryMs, clock: this.#clock });
+    this.#watches = [
+      { of: "the record of the node", watch: watch((alias) => this.#recordExpiryMs(alias)) },
+      ...(leaseExpiryMs === undefined
+        ? []
+        : [{ of: "the lease of the process", watch: watch(leaseExpiryMs) }]),
+    ];
     this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) =>
       this.#accept(socket),
     );
@@ -80,17 +94,21 @@ export class RoadRelay implements AsyncDisposable {
   }
 
   /**
-   * Listens for every alias on one port; 0 takes a free one. Answers the port.
-   * @throws RoadAliasError (CELLKIT_PEER_ROAD_ALIAS) when somebody who does not share it has the port
+   * Listens for every alias on one port of all addresses (0.0.0.0); 0 takes a free one. Answers the port. A connection to
+   * any other address than an alias is reset.
+   *
+   * @param options `shared`: with others that share it too, on Linux only. @default false
+   * @throws RoadAliasError (CELLKIT_PEER_ROAD_ALIAS) when somebody has the port, or one who does not share it
    */
-  async listen(port: number): Promise<number> {
-    this.#server.listen({ host: "0.0.0.0", port, reusePort: process.platform === "linux", backlog: 4096 });
+  async listen(port: number, { shared = false }: { shared?: boolean } = {}): Promise<number> {
+    const reusePort = shared && process.platform === "linux";
+    this.#server.listen({ host: "0.0.0.0", port, reusePort, backlog: 4096 });
     try {
       await once(this.#server, "listening");
     } catch (cause) {
       const reason = (cause as NodeJS.ErrnoException).code ?? "unknown error";
       throw new RoadAliasError(
-        `the relay of the road cannot listen on port ${port} (${reason}): free it, or give the whole fleet another one`,
+        `the relay of the road cannot listen on port ${port} (${reason}): ${portAdvice(shared)}`,
         { cause },
       );
     }
@@ -108,7 +126,7 @@ export class RoadRelay implements AsyncDisposable {
   async close(): Promise<void> {
     this.#stopping.abort();
     this.#server.close();
-    this.#leases.close();
+    for (const { watch } of this.#watches) watch.close();
     for (const socket of this.#open) cut(socket);
   }
 
@@ -138,13 +156,17 @@ export class RoadRelay implements AsyncDisposable {
       tunnel.destroy();
       return;
     }
-    const forget = this.#leases.watch(alias, () => {
-      cut(socket);
-      const error = new RoadAliasError(
-        `the lease of the process behind ${alias} has lapsed: its connections are cut`,
-      );
-      this.#options.onFailure?.({ alias, error });
-    });
+    const stops = this.#watches.map(({ of, watch }) =>
+      watch.watch(alias, () => {
+        forget();
+        cut(socket);
+        const error = new RoadAliasError(`${of} behind ${alias} has lapsed: its connections are cut`);
+        this.#options.onFailure?.({ alias, error });
+      }),
+    );
+    const forget = () => {
+      for (const stop of stops) stop();
+    };
     carry(socket, tunnel, {
       closed: forget,
       failed: (error) => this.#options.onFailure?.({ alias, error }),
@@ -152,7 +174,8 @@ export class RoadRelay implements AsyncDisposable {
   }
 
   async #dial(alias: string, signal: AbortSignal): Promise<Duplex> {
-    const record = await this.#nodeOf(alias, signal);
+    const record = await this.#recordOf(alias, signal);
+    if (!isLive(record, this.#clock())) throw notLive(record.node, alias);
     const [key] = this.#options.keys();
     return dialTunnel({
       address: parsePeerAddress(record.addr),
@@ -167,8 +190,8 @@ export class RoadRelay implements AsyncDisposable {
     });
   }
 
-  /** The live node that has the alias by its own record too: a claim alone could be an old one. */
-  async #nodeOf(alias: string, signal: AbortSignal): Promise<NodeRecord> {
+  /** The record of the node that has the alias by that record too: a claim alone could be an old one. */
+  async #recordOf(alias: string, signal: AbortSignal): Promise<NodeRecord> {
     const { store } = this.#options;
     const stored = await store.get(aliasKey(alias), { signal });
     const claim = stored && parseAliasClaim(stored.body);
@@ -176,19 +199,36 @@ export class RoadRelay implements AsyncDisposable {
     const key = nodeRecordKey(claim.node);
     const there = await store.get(key, { maxBytes: maxNodeRecordBytes, signal });
     const record = there && parseNodeRecord(key, there.body);
-    if (record?.roadAlias !== alias || record.addr === "" || !isLive(record, this.#clock()))
-      throw new RoadAliasError(
-        `the node ${claim.node}, which claimed the alias ${alias}, is not live under it`,
-      );
+    if (record?.roadAlias !== alias || record.addr === "") throw notLive(claim.node, alias);
     return record;
   }
 
+  /** Until when the record counts; undefined when there is none. One that cannot be read proves nothing. */
   async #recordExpiryMs(alias: string): Promise<number | undefined> {
+    let expiresMs: number;
     try {
-      return (await this.#nodeOf(alias, this.#stopping.signal)).expiresMs;
+      ({ expiresMs } = await this.#recordOf(alias, this.#stopping.signal));
     } catch (error) {
       if (error instanceof RoadAliasError) return undefined;
+      if (error instanceof NodeRecordError) return Number.POSITIVE_INFINITY;
       throw error;
     }
+    const nowMs = this.#clock();
+    const sinceMs = this.#outOfForceMs.get(alias) ?? nowMs;
+    const untilMs = sinceMs + recordGraceMs;
+    if (isLive({ expiresMs }, nowMs) || untilMs <= nowMs) this.#outOfForceMs.delete(alias);
+    else this.#outOfForceMs.set(alias, sinceMs);
+    return isLive({ expiresMs }, nowMs) ? expiresMs : untilMs;
   }
+}
+
+function notLive(node: string, alias: string): RoadAliasError {
+  return new RoadAliasError(`the node ${node}, which claimed the alias ${alias}, is not live under it`);
+}
+
+/** What to do when the port cannot be had. */
+function portAdvice(shared: boolean): string {
+  return shared
+    ? "start nodes beside a `cellkit road` with --no-road-relay; else free it, or give the whole fleet another --road-port"
+    : "one relay is enough for a machine, and it shares with no node that relays (--no-road-relay); free it, or give the whole fleet another one";
 }

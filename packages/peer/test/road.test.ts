@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
 import type { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
@@ -142,15 +143,82 @@ test("a lease that cannot be asked for is no lapsed one", async () => {
   socket.destroy();
 });
 
-test("a port that somebody else does not share is refused by name", async () => {
-  const { port } = await road();
-  const other = new RoadRelay({ store: new MemoryStore(), keys: () => [testKey], self: "x" });
-  relays.push(other);
-  expect(await other.listen(port)).toBe(port);
-  const taken = await startNode();
-  const third = new RoadRelay({ store: new MemoryStore(), keys: () => [testKey], self: "x" });
-  relays.push(third);
-  await expect(third.listen(taken.address.port)).rejects.toMatchObject({ code: "CELLKIT_PEER_ROAD_ALIAS" });
+test("connections to a frozen node are cut when its record has lapsed, though the lease of its process holds", async () => {
+  const { dial, failures, write, addr, alias } = await road({
+    leaseExpiryMs: async () => Date.now() + 60_000,
+  });
+  const record = (expiresMs: number) => write({ node: "owner", addr, roadAlias: alias.address, expiresMs });
+  record(Date.now() + 400);
+  const socket = dial();
+  socket.write("x");
+  await once(socket, "data");
+  await closed(socket);
+  expect(failures.map(({ error }) => (error as Error).message)).toEqual([
+    `the record of the node behind ${alias.address} has lapsed: its connections are cut`,
+  ]);
+  await closed(dial());
+  expect(failures.map(({ error }) => (error as Error).message)[1]).toMatch(/is not live under it/);
+  record(Date.now() + 60_000);
+  const thawed = dial();
+  thawed.write("y");
+  expect(String((await once(thawed, "data"))[0])).toBe("y");
+  thawed.destroy();
+});
+
+test("a record that its node renews, late too, or that cannot be read, cuts nothing", async () => {
+  const { dial, failures, write, addr, alias, store } = await road();
+  const key = nodeRecordKey("owner");
+  const record = (lifeMs: number) =>
+    write({ node: "owner", addr, roadAlias: alias.address, expiresMs: Date.now() + lifeMs });
+  const nextLook = async (what: string) => {
+    const looks = () => store.calls.filter((call) => call === `get ${key}`).length;
+    const before = looks();
+    await until(what, () => looks() > before);
+  };
+  record(500);
+  const socket = dial();
+  socket.write("x");
+  await once(socket, "data");
+  await nextLook("look at the record once it is out of force");
+  record(4_000);
+  await nextLook("look at the record that was renewed meanwhile");
+  store.put(key, "not a record");
+  await nextLook("look at what cannot be read");
+  socket.write("z");
+  await once(socket, "data");
+  expect(failures).toEqual([]);
+  socket.destroy();
+});
+
+test("a port is shared by those only who all say so, and the refusal tells what to do", async () => {
+  const relay = () => {
+    const made = new RoadRelay({ store: new MemoryStore(), keys: () => [testKey], self: "x" });
+    relays.push(made);
+    return made;
+  };
+  const refused = (message: RegExp) => ({
+    code: "CELLKIT_PEER_ROAD_ALIAS",
+    message: expect.stringMatching(message),
+  });
+  const port = await relay().listen(0, { shared: true });
+  if (process.platform === "linux") expect(await relay().listen(port, { shared: true })).toBe(port);
+  await expect(relay().listen(port)).rejects.toMatchObject(refused(/one relay is enough for a machine/));
+  const alone = await relay().listen(0);
+  await expect(relay().listen(alone, { shared: true })).rejects.toMatchObject(refused(/--no-road-relay/));
+});
+
+/** An address of this machine in a network, if it has one. */
+const outside = Object.values(networkInterfaces())
+  .flat()
+  .find((each) => each?.family === "IPv4" && !each.internal)?.address;
+
+test.skipIf(outside === undefined)("what comes to an address of the network is reset", async () => {
+  const { dial, relay, failures } = await road();
+  const socket = dial(outside);
+  await closed(socket);
+  expect(socket.bytesRead).toBe(0);
+  expect(relay.connectionCount).toBe(0);
+  expect(failures).toEqual([]);
 });
 
 test("nodes that claim at the same time get an alias each, and one of a former life gets its own again", async () => {
