@@ -90,7 +90,7 @@ export interface NodeEngine extends AsyncDisposable {
   readonly peerRpcSocket: string | undefined;
   /** Request header that carries `request.cf` as JSON on the public socket. Keep its name from clients. */
   readonly cfBlobHeader: string;
-  /** Loopback port to which celld carries a peer's CONNECT; undefined while nothing serves. */
+  /** Loopback port to which the cluster connections that come over the road are carried; undefined while nothing serves. */
   readonly clusterPort: number | undefined;
   readonly deployment: DeploymentName | undefined;
   /** Names of the deployment's classes whose objects are cells; none while nothing serves. */

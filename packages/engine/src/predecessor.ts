@@ -50,7 +50,7 @@ export async function endPredecessor(
 }
 
 async function endOrphan(child: ProcessIdentity, log: EngineLog, signal: AbortSignal): Promise<void> {
-  log.warn({ pid: child.pid }, "ending a workerd that outlived its node");
+  log.warn({ workerdPid: child.pid }, "ending a workerd that outlived its node");
   kill(child.pid);
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(killTimeoutMs)]);
   while ((await processFate(child)) === "alive") await pause(10, deadline);

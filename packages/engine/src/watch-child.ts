@@ -31,7 +31,7 @@ export async function watchChild(launched: Launched, options: WatchOptions): Pro
       lastAnswerMs = performance.now();
       options.answered();
     } else if (performance.now() - lastAnswerMs >= options.watchdogMs) {
-      options.log.error({ pid: launched.child.pid }, "workerd does not answer: ending it");
+      options.log.error({ workerdPid: launched.child.pid }, "workerd does not answer: ending it");
       launched.child.kill("SIGKILL");
       await launched.exited;
     }

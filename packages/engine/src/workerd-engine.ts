@@ -84,7 +84,6 @@ class WorkerdEngine implements NodeEngine {
   get deployment(): DeploymentName | undefined {
     return this.#deployment;
   }
-
   get cellClasses(): readonly string[] {
     return this.#serving?.cellClasses ?? [];
   }
@@ -217,8 +216,9 @@ class WorkerdEngine implements NodeEngine {
     this.#serving = { launched, clusterPort, cellClasses: plan.cells.map(({ className }) => className) };
     this.#deployment = { scriptName: plan.scriptName, version: plan.version };
     if (this.#state !== "draining" && this.#state !== "stopped") this.#state = "ready";
-    this.#options.log.info({ pid: launched.child.pid, clusterPort, ...this.#deployment }, "workerd serves");
-    this.#options.events.ready?.();
+    const { log, events } = this.#options;
+    log.info({ workerdPid: launched.child.pid, clusterPort, ...this.#deployment }, "workerd serves");
+    events.ready?.();
   }
 
   /** Watches the process, and starts it again for as long as nobody stops the engine. */

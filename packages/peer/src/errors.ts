@@ -1,3 +1,4 @@
+// The table of all errors of this package, in one file: longer than others, so that what a caller may meet is read in one place.
 /** Base of every error of this package; match on `code`, since two copies of a package break `instanceof`. */
 export abstract class PeerError extends Error {
   /** Stable and unique per class: `CELLKIT_PEER_…`. */
