@@ -63,7 +63,7 @@ const celldSchema = z.strictObject({
   }),
   roadRelay: z.boolean().default(true).meta({
     description:
-      "Relay for this machine. Several nodes on one machine share the port; they do better with one `cellkit road` beside them, which no node's end cuts.",
+      "Relay for this machine, on 0.0.0.0 and --road-port; what does not come to a node's 127.77.x.y is reset. Several nodes on one machine share the port. They do better with --no-road-relay and one `cellkit road` beside them, which no node's end cuts.",
     env: "CELLD_ROAD_RELAY",
     section: sections.listeners,
   }),

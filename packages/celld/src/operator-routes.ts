@@ -49,7 +49,7 @@ export function operatorRoutes(options: OperatorRoutesOptions): Route[] {
     guarded("*", "/do/*", (request, body) => ask(request, body, options.engine())),
     // workerd cannot be told to evict: it does so by itself once a cell was idle for about 10 s.
     guarded("*", "/evict/*", ({ rest }) =>
-      isScope(rest) ? { status: 200, json: { ok: true } } : malformedScope,
+      isCell(rest) ? { status: 200, json: { ok: true } } : malformedScope,
     ),
     guarded("POST", "/shutdown", ({ query }) => {
       if (query.get("handoff") === "preserve")
@@ -60,12 +60,17 @@ export function operatorRoutes(options: OperatorRoutesOptions): Route[] {
   ];
 }
 
+/** Whether a text is `<Class>:<64 hex digits>`. */
+function isCell(text: string): boolean {
+  return isScope(text) && /^.+:[0-9a-f]{64}$/i.test(text);
+}
+
 /** Brings a cell into memory, and says where. */
 async function locate(
   scope: string,
   { node, engine, directory }: OperatorRoutesOptions,
 ): Promise<HttpAnswer> {
-  if (!isScope(scope)) return malformedScope;
+  if (!isCell(scope)) return malformedScope;
   const running = engine();
   if (running?.peerSocket === undefined) return unavailable;
   const place = await running.locateCell(scope).catch(() => ({ problem: "unanswered" }) as const);
@@ -101,7 +106,7 @@ async function ask(
     }
     scope = `${className}:${rest}`;
   }
-  if (!isScope(scope) || !scope.includes(":")) return refusal(400, "cell id is not a well-formed scope");
+  if (!isCell(scope)) return refusal(400, "cell id is not a well-formed scope");
   if (scope.startsWith("__"))
     return { status: 403, json: { error: "a reserved class is not reachable over /do/" } };
   return askCell(engine.peerSocket, { scope, incoming: raw, body, signal });

@@ -81,11 +81,17 @@ describe("operator routes", () => {
   it.each([
     ["/do/Room/x", 400, "cell id is not a well-formed scope"],
     ["/do/x", 400, "cell id is not a well-formed scope"],
+    ["/do/Room:x", 400, "cell id is not a well-formed scope"],
     [`/do/__D1Database:${"0".repeat(64)}`, 403, '{"error":"a reserved class is not reachable over /do/"}'],
     [`/do/Absent:${"0".repeat(64)}`, 503, "route failed: RuntimeFailed"],
     ["/evict/..", 404, '{"error":"not_found"}'],
     ["/evict/a/b", 400, '{"error":"malformed_cell_scope"}'],
     ["/cell/a%3Ab", 400, '{"error":"malformed_cell_scope"}'],
+    ...["/cell", "/evict"].flatMap((route) =>
+      ["foo", "Room:x", "0".repeat(64), `:${"0".repeat(64)}`].map(
+        (text) => [`${route}/${text}`, 400, '{"error":"malformed_cell_scope"}'] as const,
+      ),
+    ),
   ])("%s is %i", async (path, status, text) => {
     expect(await ask(near, path)).toMatchObject({ status, text });
   });
