@@ -19,6 +19,8 @@ export interface BucketProcess {
   readonly endpoint: string;
   readonly region: string;
   readonly credentials: { accessKeyId: string; secretAccessKey: string };
+  /** All of that as the environment of other processes. */
+  readonly environment: Readonly<Record<string, string>>;
   /** SIGTERM, and SIGKILL after 10 s. */
   stop(): Promise<void>;
 }
@@ -64,12 +66,20 @@ export async function startBucketProcess(
     throw new ProcessStartError("bucket", reasonOf(child.lastLines), { cause });
   }
   started = true;
+  const url = `s3://${name}/${prefix}`;
   return {
     process: child,
-    url: `s3://${name}/${prefix}`,
+    url,
     endpoint,
     region,
     credentials,
+    environment: {
+      CELLD_BUCKET: url,
+      S3_ENDPOINT: endpoint,
+      AWS_REGION: region,
+      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    },
     stop: async () => void (await child.stop(stopBoundMs)),
   };
 }

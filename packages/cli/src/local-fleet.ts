@@ -138,13 +138,7 @@ class ProcessFleet implements LocalFleet {
     this.#bucket = bucket;
     this.#road = road;
     this.#progress = options.onProgress ?? (() => {});
-    this.bucketEnvironment = {
-      CELLD_BUCKET: bucket.url,
-      S3_ENDPOINT: bucket.endpoint,
-      AWS_REGION: bucket.region,
-      AWS_ACCESS_KEY_ID: bucket.credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: bucket.credentials.secretAccessKey,
-    };
+    this.bucketEnvironment = bucket.environment;
     this.#watch("bucket", bucket.process, () => false);
     this.#watch("road", road.process, () => false);
   }
@@ -161,12 +155,8 @@ class ProcessFleet implements LocalFleet {
     options.onProgress?.(`bucket serves ${directory}`);
     try {
       const onRoadLog = (line: string) => options.onLog?.("road", line);
-      return new ProcessFleet(
-        options,
-        env,
-        bucket,
-        await startRoadProcess(bucket, { ...process.env, ...env }, onRoadLog),
-      );
+      const road = await startRoadProcess(bucket, { ...process.env, ...env }, onRoadLog);
+      return new ProcessFleet(options, env, bucket, road);
     } catch (error) {
       await bucket.process.kill();
       throw error;

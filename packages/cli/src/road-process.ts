@@ -27,20 +27,23 @@ export async function startRoadProcess(
 ): Promise<RoadProcess> {
   const { command, args } = cellkitCommand();
   let port = 0;
+  // Until then its lines are for the reason of a start that failed.
+  let started = false;
   const child = new DaemonProcess("cellkit road", {
     command,
     args: [
       ...[...args, "road", "--port", "0", "--bucket", bucket.url],
       ...["--endpoint", bucket.endpoint, "--region", bucket.region],
     ],
+    // Of whoever starts the fleet, no profile or token may come before the bucket's own keys.
     env: {
-      ...env,
-      AWS_ACCESS_KEY_ID: bucket.credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: bucket.credentials.secretAccessKey,
+      ...Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("AWS_"))),
+      ...bucket.environment,
     },
     onLine: (line, stream) => {
-      if (stream === "stderr") onLog(line);
-      else port ||= Number(/^export CELLD_ROAD_PORT=(\d+)$/.exec(line)?.[1] ?? 0);
+      if (stream === "stderr") {
+        if (started) onLog(line);
+      } else port ||= Number(/^export CELLD_ROAD_PORT=(\d+)$/.exec(line)?.[1] ?? 0);
     },
   });
   try {
@@ -49,5 +52,6 @@ export async function startRoadProcess(
     await child.kill();
     throw new ProcessStartError("road", reasonOf(child.lastLines), { cause });
   }
+  started = true;
   return { process: child, port, stop: async () => void (await child.stop(stopBoundMs)) };
 }
