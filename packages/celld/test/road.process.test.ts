@@ -182,3 +182,31 @@ it.runIf(inject("size") === "long")(
     expect((await call()).status).toBe(200);
   },
 );
+
+// A record is 10 s of mere waiting.
+it.runIf(inject("size") === "long")(
+  "celld of an owner is frozen and its workerd is not: callers fail instead of hanging, and are served again when it thaws",
+  async () => {
+    const owner = await nodeAt(0);
+    const ingress = await nodeAt(1);
+    await factsAt(owner, "half-frozen");
+    await factsAt(ingress, "half-frozen");
+    const call = async () => {
+      const answer = await fetch(`${ingress.publicUrl}/cells/half-frozen/facts`, {
+        signal: AbortSignal.timeout(leaseMs + 5_000),
+      });
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    const pid = owner.process.pid ?? 0;
+    process.kill(pid, "SIGSTOP");
+    try {
+      // One that was under way, and one from after the end of the record.
+      for (const _ of ["under way", "new"]) expect([500, 502, 503]).toContain(await call());
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    await until("answer of the thawed node", async () => (await call()) === 200, 20_000);
+    expect(owner.process.exit).toBeUndefined();
+  },
+);
