@@ -34,6 +34,8 @@ export function parseHeaders(lines: readonly string[]): Headers {
   const headers = new Headers();
   for (const line of lines) {
     const colon = line.indexOf(":");
+    // Nothing of it is shown: without a name it may be a secret as a whole.
+    if (colon < 0) throw new CallInputError("--header: must be NAME: VALUE, and one has no colon");
     try {
       headers.append(line.slice(0, colon).trim(), line.slice(colon + 1).trim());
     } catch (cause) {
@@ -116,14 +118,30 @@ export async function callCell(
 /** The identity that a tool signs with. */
 export const callerName = "diagnostic";
 
-/** Writes an answer: with `include` its status and headers before it, as HTTP does. */
-export async function writeAnswer(response: Response, include: boolean, output: Writable): Promise<void> {
+/**
+ * Writes an answer: with `include` its status and headers before it, as HTTP does. On a terminal a body that does not end its
+ * last line gets a line break, so that the shell's prompt has a line of its own.
+ */
+export async function writeAnswer(
+  response: Response,
+  include: boolean,
+  output: Writable & { readonly isTTY?: boolean },
+): Promise<void> {
   if (include) {
     const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ""}`.trimEnd()];
     for (const [name, value] of response.headers) lines.push(`${name}: ${value}`);
     output.write(`${lines.join("\r\n")}\r\n\r\n`);
   }
-  if (response.body !== null) await pipeline(Readable.fromWeb(response.body), output, { end: false });
+  if (response.body === null) return;
+  let last: number | undefined;
+  const watched = async function* (chunks: AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunks) {
+      last = chunk.at(-1) ?? last;
+      yield chunk;
+    }
+  };
+  await pipeline(Readable.fromWeb(response.body), watched, output, { end: false });
+  if (output.isTTY === true && last !== undefined && last !== 0x0a) output.write("\n");
 }
 
 /** Ends of a conversation by WebSocket. */

@@ -61,7 +61,7 @@ export class WatchError extends CliError {
   }
 }
 
-/** A file holds no fleet key. The message shows nothing of it. */
+/** A file with a fleet's key cannot be read, or holds none. The message shows nothing of it. */
 export class KeyFileError extends CliError {
   override readonly name = "KeyFileError";
   readonly code = "CELLKIT_CLI_KEY_FILE";
@@ -69,10 +69,14 @@ export class KeyFileError extends CliError {
   readonly exitCode = 2;
   readonly file: string;
 
-  constructor(file: string, options?: ErrorOptions) {
+  /** `reason`, a whole sentence: why the file cannot be read; without it, it holds no key. */
+  constructor(file: string, options: ErrorOptions & { reason?: string } = {}) {
+    const { reason, ...rest } = options;
     super(
-      `${file} holds no fleet key; give it the object fleet/peer-auth.json, or its 64 hex digits`,
-      options,
+      reason === undefined
+        ? `${file} holds no fleet key; give it the object fleet/peer-auth.json, or its 64 hex digits`
+        : `--key-file: ${reason}`,
+      rest,
     );
     this.file = file;
   }
@@ -102,4 +106,10 @@ export class CallInputError extends CliError {
   readonly code = "CELLKIT_CLI_CALL_INPUT";
   /** The process ends with 2: a further try cannot help. */
   readonly exitCode = 2;
+}
+
+/** A call failed, and the command knows more of it than the library. The message says whether it may have run. */
+export class CallFailedError extends CliError {
+  override readonly name = "CallFailedError";
+  readonly code = "CELLKIT_CLI_CALL_FAILED";
 }

@@ -50,14 +50,18 @@ export async function diagnoseFleet(
   const since = Date.now() - recentMs;
   const recent = expired.filter(({ expiresMs }) => expiresMs > since);
   const records = [...live, ...expired];
+  const found = peers.map((peer) => recordOf(peer, records) ?? { addr: peer });
+  // What is neither a record nor an address was meant for a name.
+  const unknown = found.filter(({ addr }) => !/:\d+$/.test(addr));
   const targets: DiagnosisTarget[] =
-    peers.length === 0
-      ? [...live, ...recent]
-      : peers.map((peer) => recordOf(peer, records) ?? { addr: peer });
+    peers.length === 0 ? [...live, ...recent] : found.filter((target) => !unknown.includes(target));
   const keys = key === undefined ? (await requireFleetKeys(store, { signal })).keys : [key];
   const expectedProtocol = protocol ?? spokenByMost(live);
   return {
-    nodes: await diagnoseAll(targets, { keys, expectedProtocol, signal }),
+    nodes: [
+      ...(await diagnoseAll(targets, { keys, expectedProtocol, signal })),
+      ...unknown.map(({ addr }) => absentNode(addr, live)),
+    ],
     unreadable: peers.length === 0 ? unreadable : [],
     olderCount: peers.length === 0 ? expired.length - recent.length : 0,
     truncated,
@@ -102,7 +106,7 @@ export function diagnosisRows({ nodes, unreadable }: FleetDiagnosis): string[][]
     ["NODE", "ADDRESS", "STATE", "PROTOCOL", "CLOCK", "ANSWERED", "DETAIL"],
     ...nodes.map(({ node, addr, verdict, peerProtocol, skewMs, roundTripMs, detail }) => [
       node ?? "-",
-      addr,
+      addr === "" ? "-" : addr,
       verdict,
       peerProtocol === undefined ? "-" : String(peerProtocol),
       skewMs === undefined ? "-" : clock(skewMs),
@@ -118,6 +122,24 @@ function clock(skewMs: number): string {
   const seconds = Math.round(skewMs / 1_000);
   if (Math.abs(skewMs) < 1_500) return "same";
   return `${seconds > 0 ? "+" : ""}${seconds} s`;
+}
+
+/** A name that no record has. */
+function absentNode(node: string, live: readonly NodeRecord[]): NodeDiagnosis {
+  const names = live.slice(0, 5).map((record) => record.node);
+  const more = live.length > names.length ? `, and ${live.length - names.length} more` : "";
+  const has = names.length === 0 ? "no live node" : `${names.join(", ")}${more}`;
+  return {
+    node,
+    addr: "",
+    verdict: "unreachable",
+    detail: `no such node in the bucket; it has ${has}`,
+    proved: false,
+    skewMs: undefined,
+    peerProtocol: undefined,
+    roundTripMs: undefined,
+    version: undefined,
+  };
 }
 
 function recordOf(peer: string, records: readonly NodeRecord[]): NodeRecord | undefined {

@@ -1,5 +1,6 @@
 export { cellkitCommand } from "./bucket-process.ts";
 export {
+  CallFailedError,
   CallInputError,
   CliError,
   KeyFileError,

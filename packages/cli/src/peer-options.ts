@@ -8,10 +8,13 @@ const maxKeyFileBytes = 4_096;
 
 /**
  * A fleet key from a file: the key object as it is in the bucket, or its 64 hex digits.
- * @throws KeyFileError (`CELLKIT_CLI_KEY_FILE`); SecretFileError of @cellkit/daemon when the file cannot be read
+ * @throws KeyFileError (`CELLKIT_CLI_KEY_FILE`), also when the file cannot be read
  */
 export async function readKeyFile(path: string): Promise<FleetKey> {
-  const text = (await readSecretFile(path, { maxBytes: maxKeyFileBytes })).trim();
+  const secret = await readSecretFile(path, { maxBytes: maxKeyFileBytes }).catch((cause: unknown) => {
+    throw new KeyFileError(path, { reason: cause instanceof Error ? cause.message : String(cause), cause });
+  });
+  const text = secret.trim();
   if (/^[0-9a-f]{64}$/.test(text)) return new FleetKey(Buffer.from(text, "hex"));
   try {
     return parseFleetKey(text);

@@ -217,12 +217,53 @@ describe("the code is", () => {
     expect(socket.code).toBe(1);
   });
 
+  it("1 when --max-time-ms is over, and it is said whether the call may have run", async () => {
+    const asked = Promise.withResolvers<void>();
+    nodes.push(await PeerNode.start(bucket, "node-a", { onFetch: () => asked.resolve() }));
+    const { code, stderr } = await run(["call", "Room:lobby", "--max-time-ms", "4000"], env);
+    await asked.promise;
+    expect(stderr).toEqual([
+      "cellkit call: no whole answer within --max-time-ms 4000; the call may have run",
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it("1 for another key than the fleet's, and it is said what tells more", async () => {
+    await echo();
+    const file = `${directory.path}/key`;
+    await writeFile(file, "ab".repeat(32), { mode: 0o600 });
+    const { code, stderr } = await run(["call", "Room:lobby", "--key-file", file], env);
+    expect(stderr[0]).toMatch(
+      /refused the tunnel with 401, and nothing ran: .*; cellkit diagnose tells which$/,
+    );
+    expect(code).toBe(1);
+  });
+
+  it("2 for a method of a class that the deployment does not have", async () => {
+    await echo();
+    await bucket.put("deploy/chat/1/manifest.json", JSON.stringify({ do_classes: ["Room"] }));
+    const { code, stderr } = await run(["call", "Nope:lobby", "--rpc", "sub"], env);
+    expect(stderr).toEqual(["cellkit call: no class Nope in chat; it has Room"]);
+    expect(code).toBe(2);
+  });
+
   it.each([
     ["a cell without a class", ["lobby"], /must be CLASS:NAME/],
     ["a header without a name", ["Room:lobby", "-H", ": b"], /must be NAME: VALUE/],
+    [
+      "a header without a colon, which is not shown",
+      ["Room:lobby", "-H", "foo"],
+      /--header: must be NAME: VALUE(?!.*foo)/,
+    ],
+    [
+      "a key file that is not there",
+      ["Room:lobby", "--key-file", "/nonexistent/key"],
+      /--key-file: .*\/nonexistent\/key/,
+    ],
     ["a file that is not there", ["Room:lobby", "-d", "@/nonexistent/file"], /the file cannot be read/],
     ["a method that is none", ["Room:lobby", "-X", "GE T"], /must be an HTTP method/],
-    ["a WebSocket with a body", ["Room:lobby", "--ws", "-d", "x"], /goes with neither --rpc nor --data/],
+    ["a WebSocket with a body", ["Room:lobby", "--ws", "-d", "x"], /--data "x": does not go with --ws/],
+    ["a WebSocket and a method", ["Room:lobby", "--ws", "--rpc", "x"], /--rpc "x": does not go with --ws/],
     ["a URL that is none", ["Room:lobby", "ftp://x/"], /must be a path/],
   ])("2 for %s", async (_, args, message) => {
     await bucket.createIfAbsent(fleetKeyKey, formatFleetKey(new FleetKey(new Uint8Array(32).fill(3))));

@@ -85,6 +85,17 @@ describe("one node", () => {
     expect(code).toBe(0);
   });
 
+  it("by a name that no record has: the table says so, beside what was found of the others", async () => {
+    await start("node-a");
+    const args = ["diagnose", "--bucket", url, "--peer", "node-9", "--peer", "node-a"];
+    const { code, stdout } = await run(args);
+    expect(stdout.slice(1)).toEqual([
+      expect.stringMatching(/^node-a .* ready /),
+      expect.stringMatching(/^node-9 {2}- +unreachable .* no such node in the bucket; it has node-a$/),
+    ]);
+    expect(code).toBe(3);
+  });
+
   it.each([
     ["the right key", formatFleetKey(rightKey), "ready", 0],
     ["the right key in hex", "01".repeat(32), "ready", 0],
@@ -120,6 +131,26 @@ describe("the code is", () => {
   it("2 for a name without a bucket", async () => {
     const { code, stderr } = await run(["diagnose", "--peer", "node-a"]);
     expect(stderr[0]).toMatch(/must be HOST:PORT without --bucket/);
+    expect(code).toBe(2);
+  });
+
+  it("2 for an address without a port", async () => {
+    for (const address of ["127.0.0.1", "[::1]"]) {
+      const { code, stderr } = await run(["diagnose", "--bucket", url, "--peer", address]);
+      expect(stderr[0]).toContain(`${JSON.stringify(address)} has no port`);
+      expect(code).toBe(2);
+    }
+  });
+
+  it("2 for a key file that is not there", async () => {
+    const { code, stderr } = await run([
+      "diagnose",
+      "--peer",
+      "127.0.0.1:1",
+      "--key-file",
+      "/nonexistent/key",
+    ]);
+    expect(stderr[0]).toMatch(/--key-file: .*\/nonexistent\/key/);
     expect(code).toBe(2);
   });
 

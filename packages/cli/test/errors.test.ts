@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import * as everything from "../src/index.ts";
 import {
+  CallFailedError,
   CallInputError,
   CliError,
   KeyFileError,
@@ -51,6 +52,12 @@ const table: Array<[CliError, name: string, code: string, message: RegExp]> = [
     /^--data @x: the file cannot be read$/,
   ],
   [
+    new CallFailedError("no whole answer; the call may have run", { cause }),
+    "CallFailedError",
+    "CELLKIT_CLI_CALL_FAILED",
+    /^no whole answer; the call may have run$/,
+  ],
+  [
     new KeyFileError("/a/key", { cause }),
     "KeyFileError",
     "CELLKIT_CLI_KEY_FILE",
@@ -79,4 +86,10 @@ it("the table has every error class of the package", () => {
 
 it("a project that does not fit ends a command with 2, as a further try cannot help", () => {
   expect(new ProjectError("x").exitCode).toBe(2);
+});
+
+it("a key file that cannot be read is told with the reason", () => {
+  const error = new KeyFileError("/a/key", { reason: "secret file /a/key: does not exist", cause });
+  expect(error.message).toBe("--key-file: secret file /a/key: does not exist");
+  expect(error.cause).toBe(cause);
 });

@@ -7,6 +7,7 @@ import { deployOptions } from "../src/commands/deploy.ts";
 import { devOptions } from "../src/commands/dev.ts";
 import { diagnoseOptions } from "../src/commands/diagnose.ts";
 import { peerRotateOptions } from "../src/commands/peer-rotate.ts";
+import { roadOptions } from "../src/commands/road.ts";
 import * as everything from "../src/index.ts";
 
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
@@ -18,6 +19,7 @@ describe("the README has the options, and nothing else, of", () => {
     ["call", callOptions],
     ["diagnose", diagnoseOptions],
     ["peer rotate", peerRotateOptions],
+    ["road", roadOptions],
     ["bucket serve", bucketServeOptions],
   ])("%s", (name, schema) => {
     const [, after = ""] = readme.split(`<!-- options: ${name} -->\n`);

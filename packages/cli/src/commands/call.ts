@@ -77,20 +77,27 @@ export const callOptions = z
     }),
     records: z.enum(["off", "offered", "required"]).default("offered").meta({
       description:
-        "Encryption on the way to the node. off: none, which nodes with records refuse. offered: required of nodes whose record advertises it. required: of all.",
+        "Encryption on the way to the node. off: none; a node that requires it refuses. offered: required of nodes whose record advertises it. required: of all.",
     }),
     keyFile: z.string().optional().meta({
       description: "A file with the fleet's key, in place of the bucket's.",
       placeholder: "FILE",
     }),
     maxTimeMs: z.number().int().min(1).max(86_400_000).optional().meta({
-      description: "How long it may take in all.",
+      description:
+        "How long it may take in all. When it is over, the last line says whether the call may have run.",
       defaultText: "no limit",
     }),
   })
   .superRefine(({ ws, rpc, data }, context) => {
-    if (ws && (rpc !== undefined || data !== undefined))
-      context.addIssue({ code: "custom", path: ["ws"], message: "goes with neither --rpc nor --data" });
+    if (!ws) return;
+    for (const [path, given] of Object.entries({ rpc, data }))
+      if (given !== undefined)
+        context.addIssue({
+          code: "custom",
+          path: [path],
+          message: "does not go with --ws, which sends the lines of standard input",
+        });
   });
 
 const command = defineCommand<typeof callOptions, CommandContext>({
@@ -101,18 +108,22 @@ const command = defineCommand<typeof callOptions, CommandContext>({
   exitCodes: {
     0: "answered; with --ws: closed by this side, or with code 1000 or 1005",
     1: "failure: no node, a lost connection, a method that threw; standard error says why and whether it may have run",
-    2: "bad flags or environment, a file that cannot be read",
+    2: "bad flags or environment, a file that cannot be read, a class that the deployment does not have",
     3: "--fail and a status of 400 or above; --ws and another close code, or no WebSocket",
     130: "ended by a signal",
   },
   examples: [
-    { command: "cellkit call Room:lobby /messages", description: "GET, the body on standard output" },
+    { command: "cellkit call Room:lobby /rooms/lobby", description: "GET, the body on standard output" },
     {
-      command: `cellkit call Room:lobby /messages -H 'content-type: application/json' -d '{"text":"hi"}'`,
+      command:
+        "cellkit call Room:lobby '/rooms/lobby/messages?id=6f1c0f7e-8a4b-4c61-9d0e-2b8a5f3d7c10' -H 'content-type: text/plain' -d hello",
       description: "POST",
     },
-    { command: "cellkit call Counter:one --rpc add -d '[2]'", description: "A method of the cell's class" },
-    { command: "cellkit call Room:lobby /socket --ws", description: "A WebSocket, until Ctrl-D" },
+    {
+      command: "cellkit call Counter:one --rpc add -d '[2]'",
+      description: "A method, of a Worker with a class Counter",
+    },
+    { command: "cellkit call Room:lobby /rooms/lobby/socket --ws", description: "A WebSocket, until Ctrl-D" },
   ],
   async run(config, { defer, note, print, signal: ended }) {
     const { openBucket } = await import("@cellkit/bucket");
@@ -120,40 +131,57 @@ const command = defineCommand<typeof callOptions, CommandContext>({
     const { callCell, callerName, converse, openData, parseHeaders, writeAnswer } = await import(
       "../cell-call.ts"
     );
+    const { absentClass, checkRefusal, explained } = await import("../call-failure.ts");
+    const { CallInputError } = await import("../errors.ts");
     const { readKeyFile } = await import("../peer-options.ts");
     const { cell, endpoint, keyFile, maxTimeMs, records, region, rpc, script } = config;
     const headers = parseHeaders(config.header);
     const store = openBucket(config.bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
     defer("the bucket", () => store.close());
-    const signal = maxTimeMs === undefined ? ended : AbortSignal.any([ended, AbortSignal.timeout(maxTimeMs)]);
-    const key =
-      keyFile === undefined
-        ? (await requireFleetKeys(store, { signal })).keys[0]
-        : await readKeyFile(keyFile);
-    const target = { store, cell, key, script, records, signal };
-    if (rpc !== undefined) {
-      const { parseArguments } = await import("../rpc-arguments.ts");
-      const args = await parseArguments(await openData(config.data, process.stdin));
-      await using client = new PeerClient({
-        store,
-        key,
-        self: callerName,
-        records,
-        ...(script === undefined ? {} : { script }),
-      });
-      print(JSON.stringify((await client.rpc(cell, { method: rpc, args }, { signal })) ?? null));
-      return 0;
+    const over = maxTimeMs === undefined ? undefined : AbortSignal.timeout(maxTimeMs);
+    const signal = over === undefined ? ended : AbortSignal.any([ended, over]);
+    // What explains a failure is read when the time may be over already.
+    const facts = { store, className: cell.className, script, signal: ended };
+    let unsent = true;
+    try {
+      const key =
+        keyFile === undefined
+          ? (await requireFleetKeys(store, { signal })).keys[0]
+          : await readKeyFile(keyFile);
+      const body = config.ws ? undefined : await openData(config.data, process.stdin);
+      unsent = false;
+      if (rpc !== undefined) {
+        const { parseArguments } = await import("../rpc-arguments.ts");
+        const args = await parseArguments(body);
+        await using client = new PeerClient({
+          store,
+          key,
+          self: callerName,
+          records,
+          ...(script === undefined ? {} : { script }),
+        });
+        print(JSON.stringify((await client.rpc(cell, { method: rpc, args }, { signal })) ?? null));
+        return 0;
+      }
+      const target = { store, cell, key, script, records, signal };
+      const method = config.request ?? (config.data === undefined ? "GET" : "POST");
+      const call = { url: config.url, method, headers, data: config.data };
+      if (config.ws) {
+        const talk = { input: process.stdin, print, note, waitMs: config.waitMs };
+        const code = await converse(target, call, talk);
+        // Below 1000 it is the status of an answer that was no WebSocket.
+        const reason = code === 400 || code === 503 ? await absentClass(facts) : undefined;
+        if (reason !== undefined) throw new CallInputError(reason);
+        return ended.aborted || code === 1000 || code === 1005 ? 0 : 3;
+      }
+      const response = await callCell(target, call, body);
+      await checkRefusal(response, facts);
+      await writeAnswer(response, config.include, process.stdout);
+      return config.fail && response.status >= 400 ? 3 : 0;
+    } catch (error) {
+      const overMs = over?.aborted === true && !ended.aborted ? maxTimeMs : undefined;
+      throw await explained(error, facts, { overMs, unsent });
     }
-    const method = config.request ?? (config.data === undefined ? "GET" : "POST");
-    const call = { url: config.url, method, headers, data: config.data };
-    if (config.ws) {
-      const talk = { input: process.stdin, print, note, waitMs: config.waitMs };
-      const code = await converse(target, call, talk);
-      return ended.aborted || code === 1000 || code === 1005 ? 0 : 3;
-    }
-    const response = await callCell(target, call, await openData(config.data, process.stdin));
-    await writeAnswer(response, config.include, process.stdout);
-    return config.fail && response.status >= 400 ? 3 : 0;
   },
 });
 

@@ -1,4 +1,5 @@
 // `cellkit diagnose`: what is wrong with each node of a fleet, or with one.
+import { isIP } from "node:net";
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { bucketOptions } from "../bucket-options.ts";
@@ -41,6 +42,13 @@ export const diagnoseOptions = z
     }),
   })
   .superRefine(({ bucket, peer }, context) => {
+    for (const each of peer)
+      if (isIP(each.replace(/^\[(.*)\]$/, "$1")) !== 0)
+        context.addIssue({
+          code: "custom",
+          path: ["peer"],
+          message: `${JSON.stringify(each)} has no port: give HOST:PORT of the internal listener`,
+        });
     if (bucket === undefined && peer.length === 0)
       context.addIssue({ code: "custom", path: ["bucket"], message: "is needed, or --peer HOST:PORT" });
     if (bucket !== undefined) return;
@@ -73,8 +81,9 @@ export const diagnose = defineCommand<typeof diagnoseOptions, CommandContext>({
       description: "One node, without a bucket",
     },
     {
-      command: "cellkit diagnose --json | jq -r '.nodes[] | select(.verdict != \"ready\").node'",
-      description: "The names of those that are not ready",
+      command:
+        'cellkit diagnose --json | jq -r \'.nodes[] | select(.verdict | IN("ready", "draining", "gone") | not).node\'',
+      description: "The names of those that are in trouble",
     },
   ],
   async run(config, { defer, note, print, signal }) {
