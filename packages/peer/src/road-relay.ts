@@ -2,7 +2,7 @@
  * The dialling end of the road between nodes. An engine's process dials a peer at its loopback alias; the relay that
  * listens there finds the peer by its records and carries the bytes through a tunnel of kind `cluster`, in records.
  *
- * One port serves all aliases, also those of nodes that come later. Several relays of one machine share the port, and the
+ * One port serves all aliases, also those of nodes that come later. Several relays of one machine can share the port, and the
  * kernel deals connections out among them; each carries for all. A relay that ends cuts what it carries, so nodes that share
  * a machine should share one relay that outlives them.
  */
