@@ -142,7 +142,7 @@ it("an owner drains: a socket through another node gets one close frame, 1012", 
 
 // A lease is 20 s of mere waiting.
 it.runIf(inject("size") === "long")(
-  "an owner is frozen: its callers fail within its lease and 2 s, are served once that is over, and it fences itself when it thaws",
+  "an owner is frozen: its callers fail within its lease and 2 s, are served at once when they repeat, and it fences itself when it thaws",
   async () => {
     const owner = await nodeAt(0);
     const ingress = await nodeAt(1);
@@ -168,9 +168,7 @@ it.runIf(inject("size") === "long")(
       expect([200, 500, 502, 503]).toContain(status);
       expect(tookMs).toBeLessThan(leaseMs + 2_000);
     }
-    // Its record ends before its lease: calls between the two are refused.
-    await until("answer of another node", async () => (await call()).status === 200, leaseMs);
-    expect(performance.now() - frozenMs).toBeLessThan(leaseMs + 10_000);
+    expect(performance.now() - frozenMs).toBeLessThan(leaseMs + 4_000);
     const again = await call();
     expect(again.status).toBe(200);
     expect(again.tookMs).toBeLessThan(1_000);
@@ -193,7 +191,7 @@ it.runIf(inject("size") === "long")(
     await factsAt(ingress, "half-frozen");
     const call = async () => {
       const answer = await fetch(`${ingress.publicUrl}/cells/half-frozen/facts`, {
-        signal: AbortSignal.timeout(leaseMs + 5_000),
+        signal: AbortSignal.timeout(leaseMs + 15_000),
       });
       await answer.body?.cancel();
       return answer.status;

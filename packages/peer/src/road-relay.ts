@@ -40,6 +40,11 @@ export interface RoadRelayOptions {
    * this: a frozen node carries nothing, however well its engine lives. @default only the record counts
    */
   leaseExpiryMs?: (alias: string) => Promise<number | undefined>;
+  /**
+   * How long a node's record may be out of force before connections to the node are cut: a node that could not write while
+   * the store was away does so within this once the store is back. @default 15_000
+   */
+  recordGraceMs?: number;
   /** Connections carried at the same time, more are closed at once. @default 10_000 */
   maxConnectionCount?: number;
   /** Hears of a connection that could not be carried, or was cut. @default nobody */
@@ -48,11 +53,8 @@ export interface RoadRelayOptions {
   clock?: () => number;
 }
 
-/**
- * How long a record may be out of force before connections to its node are cut: a node that could not write while the store
- * was away does so within this once the store is back.
- */
-const recordGraceMs = 3_000;
+/** An engine's lease (20 s) ends first where the whole node is frozen: then another node serves the call that is repeated. */
+const defaultRecordGraceMs = 15_000;
 
 /** A connection of the road that ended badly. */
 export interface RoadFailure {
@@ -215,7 +217,7 @@ export class RoadRelay implements AsyncDisposable {
     }
     const nowMs = this.#clock();
     const sinceMs = this.#outOfForceMs.get(alias) ?? nowMs;
-    const untilMs = sinceMs + recordGraceMs;
+    const untilMs = sinceMs + (this.#options.recordGraceMs ?? defaultRecordGraceMs);
     if (isLive({ expiresMs }, nowMs) || untilMs <= nowMs) this.#outOfForceMs.delete(alias);
     else this.#outOfForceMs.set(alias, sinceMs);
     return isLive({ expiresMs }, nowMs) ? expiresMs : untilMs;

@@ -39,6 +39,7 @@ async function road(options: Partial<RoadRelayOptions> = {}, onCluster: (tunnel:
     store,
     keys: () => [testKey],
     self: "caller",
+    recordGraceMs: 1_000,
     onFailure: (failure) => failures.push(failure),
     ...options,
   });
