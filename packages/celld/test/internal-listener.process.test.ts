@@ -78,7 +78,7 @@ describe("operator routes", () => {
     }
   });
 
-  it.each([
+  it.each<[path: string, status: number, text: string]>([
     ["/do/Room/x", 400, "cell id is not a well-formed scope"],
     ["/do/x", 400, "cell id is not a well-formed scope"],
     ["/do/Room:x", 400, "cell id is not a well-formed scope"],
@@ -88,9 +88,11 @@ describe("operator routes", () => {
     ["/evict/a/b", 400, '{"error":"malformed_cell_scope"}'],
     ["/cell/a%3Ab", 400, '{"error":"malformed_cell_scope"}'],
     ...["/cell", "/evict"].flatMap((route) =>
-      ["foo", "Room:x", "0".repeat(64), `:${"0".repeat(64)}`].map(
-        (text) => [`${route}/${text}`, 400, '{"error":"malformed_cell_scope"}'] as const,
-      ),
+      ["foo", "Room:x", "0".repeat(64), `:${"0".repeat(64)}`].map((text): [string, number, string] => [
+        `${route}/${text}`,
+        400,
+        '{"error":"malformed_cell_scope"}',
+      ]),
     ),
   ])("%s is %i", async (path, status, text) => {
     expect(await ask(near, path)).toMatchObject({ status, text });
