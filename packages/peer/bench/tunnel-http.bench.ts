@@ -11,12 +11,16 @@ const WARM_UP_COUNT = 12_000;
 const scope = `Counter:${"ab".repeat(32)}`;
 
 /** Sends the requests, so many at a time. */
-async function load(dispatcher: () => Dispatcher, options: Dispatcher.RequestOptions, count: number) {
+async function load(
+  dispatcher: () => Dispatcher | Promise<Dispatcher>,
+  options: Dispatcher.RequestOptions,
+  count: number,
+) {
   let unsent = count;
   const work = async () => {
     while (unsent > 0) {
       unsent -= 1;
-      const { body } = await dispatcher().request(options);
+      const { body } = await (await dispatcher()).request(options);
       await body.dump();
     }
   };

@@ -1,5 +1,4 @@
 /** One HTTP request to a peer and its whole answer: a connection of its own, bounded in time and bytes, no redirects. */
-import { Client } from "undici";
 import { connectTcp, formatAddress, type PeerAddress } from "./connection.ts";
 import { PeerNoAnswerError } from "./errors.ts";
 import { oneConnection } from "./one-connection.ts";
@@ -44,6 +43,8 @@ export async function exchange(
 ): Promise<ExchangeAnswer> {
   const { connectTimeoutMs, totalTimeoutMs, maxAnswerBytes, signal } = bounds;
   const where = formatAddress(address);
+  // Loaded here: a node, which makes no such calls, starts without it.
+  const { Client } = await import("undici");
   const socket = await connectTcp(address, connectTimeoutMs, signal);
   const timeout = AbortSignal.timeout(totalTimeoutMs);
   const client = new Client(`http://${where}`, {

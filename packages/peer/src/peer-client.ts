@@ -12,7 +12,6 @@ import {
   jsonArguments,
   withoutFragment,
 } from "./checked-request.ts";
-import type { FleetKey } from "./core/fleet-key.ts";
 import { PeerOptionError, TunnelLostError } from "./errors.ts";
 import type { FleetStore } from "./fleet-store.ts";
 import { handshake, webSocketKey } from "./handshake.ts";
@@ -24,7 +23,7 @@ import { judgeAnswer, rpcResult, toResponse } from "./peer-response.ts";
 import { PeerSocket } from "./peer-socket.ts";
 import { requestIds } from "./random-ids.ts";
 import { sentBody } from "./sent-body.ts";
-import { type Peer, TunnelPool, type TunnelPoolOptions } from "./tunnel-pool.ts";
+import { keyOf, type Peer, TunnelPool, type TunnelPoolOptions } from "./tunnel-pool.ts";
 import type { DialBounds } from "./tunnel-route.ts";
 
 export interface PeerClientOptions extends TunnelPoolOptions {
@@ -186,7 +185,8 @@ export class PeerClient implements AsyncDisposable {
       this.#lapsed.watch();
       const path = withoutFragment(url);
       const sent = { path, headers: innerHeaders(target, url, headers), signal, dialEndMs };
-      const answer = await handshake(this.#pool.dispatcher(peer, "do"), sent, signal).catch((error) => {
+      const dispatcher = await this.#pool.dispatcher(peer, "do");
+      const answer = await handshake(dispatcher, sent, signal).catch((error) => {
         throw this.#failed(error, peer, target, signal);
       });
       if (answer.kind === "response") {
@@ -260,12 +260,10 @@ export class PeerClient implements AsyncDisposable {
     options: Dispatcher.RequestOptions & DialBounds,
   ): Promise<Dispatcher.ResponseData> {
     this.#lapsed.watch();
-    const answer = await this.#pool
-      .dispatcher(peer, kind)
-      .request(options)
-      .catch((error) => {
-        throw this.#failed(error, peer, target, options.signal as AbortSignal | undefined);
-      });
+    const dispatcher = await this.#pool.dispatcher(peer, kind);
+    const answer = await dispatcher.request(options).catch((error) => {
+      throw this.#failed(error, peer, target, options.signal as AbortSignal | undefined);
+    });
     const { body } = answer;
     judgeAnswer(peer, answer);
     body.once("close", () => {
@@ -293,8 +291,4 @@ export class PeerClient implements AsyncDisposable {
     for (const [socket, owner] of this.#sockets)
       if (owner === node && socket instanceof PeerSocket) socket.lose();
   }
-}
-
-function keyOf(key: FleetKey | (() => FleetKey)): FleetKey {
-  return typeof key === "function" ? key() : key;
 }

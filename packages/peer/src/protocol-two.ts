@@ -3,7 +3,7 @@
  * envelope, the answer streamed. Client only; this package's nodes do not answer it.
  */
 import { Readable } from "node:stream";
-import { Client, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import { z } from "zod";
 import type { ResolvedCell } from "./cell-address.ts";
 import { connectTcp, formatAddress, type PeerAddress } from "./connection.ts";
@@ -72,6 +72,8 @@ export async function callProtocol2(
   if (!isScope(scope)) throw new PeerOptionError("scope", "is no scope");
   const target = `/__do/${scope}`;
   const body = await envelope(request, name, options);
+  // Loaded here: a node, which makes no such calls, starts without it.
+  const { Client } = await import("undici");
   const socket = await connectTcp(address, connectTimeoutMs, signal);
   const where = formatAddress(address);
   const client = new Client(`http://${where}`, {

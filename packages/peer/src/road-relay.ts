@@ -119,11 +119,6 @@ export class RoadRelay implements AsyncDisposable {
     return typeof bound === "object" && bound !== null ? bound.port : port;
   }
 
-  /** Takes no new connections; those that are open go on. */
-  refuse(): void {
-    this.#server.close();
-  }
-
   /** Takes no new connections and cuts the open ones. Idempotent. */
   async close(): Promise<void> {
     this.#stopping.abort();

@@ -6,7 +6,8 @@ import type { FleetKey } from "./core/fleet-key.ts";
 import type { RecordsMode } from "./core/records-offer.ts";
 import { dialTunnel } from "./dial-tunnel.ts";
 import { PeerOptionError, TunnelLostError } from "./errors.ts";
-import { maxIdleMs, TunnelRoute } from "./tunnel-route.ts";
+import type { TunnelRoute } from "./tunnel-route.ts";
+import { maxIdleMs } from "./wire.ts";
 
 /** A node to call, as its record describes it. */
 export interface Peer {
@@ -36,6 +37,11 @@ export interface TunnelPoolOptions {
 
 const maxIdleCount = 1024;
 
+/** The key that signs now. */
+export function keyOf(key: TunnelPoolOptions["key"]): FleetKey {
+  return typeof key === "function" ? key() : key;
+}
+
 interface KeptRoute {
   readonly peer: Peer;
   readonly kind: "do" | "rpc";
@@ -51,6 +57,7 @@ export class TunnelPool implements AsyncDisposable {
   /** By node; a node has one or two, unless its address changed. */
   readonly #routes = new Map<string, KeptRoute[]>();
   #closed: Promise<void> | undefined;
+  #loading: Promise<typeof import("./tunnel-route.ts")> | undefined;
 
   /** @throws PeerOptionError (CELLKIT_PEER_OPTION) */
   constructor(options: TunnelPoolOptions) {
@@ -66,10 +73,13 @@ export class TunnelPool implements AsyncDisposable {
 
   /**
    * The tunnels to a peer as an undici dispatcher. Inner requests are the caller's to make: absolute URL as `path`, and
-   * the control headers. Ask for it each time: it goes when its last tunnel does.
+   * the control headers. Ask for it each time: it goes when its last tunnel does. undici is loaded for the first one: nodes,
+   * which only listen, start without it.
    * @throws TunnelLostError (CELLKIT_PEER_TUNNEL_LOST) after `close`
    */
-  dispatcher(peer: Peer, kind: "do" | "rpc"): Dispatcher {
+  async dispatcher(peer: Peer, kind: "do" | "rpc"): Promise<Dispatcher> {
+    this.#loading ??= import("./tunnel-route.ts");
+    const { TunnelRoute } = await this.#loading;
     if (this.#closed !== undefined) throw new TunnelLostError("the pool is closed");
     const { host, port } = peer.address;
     const routes = this.#routes.get(peer.node) ?? [];
@@ -142,7 +152,7 @@ export class TunnelPool implements AsyncDisposable {
     return dialTunnel({
       address,
       kind,
-      key: typeof key === "function" ? key() : key,
+      key: keyOf(key),
       self,
       destination: node,
       peerHasRecords: hasRecords,

@@ -5,6 +5,7 @@
 import type { Duplex } from "node:stream";
 import { Client, Dispatcher } from "undici";
 import { PeerUnreachableError } from "./errors.ts";
+import { maxIdleMs } from "./wire.ts";
 
 /** How the tunnels of a route are kept. */
 export interface TunnelRouteOptions {
@@ -26,8 +27,6 @@ export interface DialBounds {
   dialEndMs?: number;
 }
 
-/** Owners drop a tunnel that was idle for 30 s; a call must not be written in that instant. */
-export const maxIdleMs = 29_000;
 const maxAnswerHeadBytes = 64 * 1024;
 
 /** An undici client: one tunnel, or none as long as it was not dialled. */

@@ -9,3 +9,5 @@ export const abortPrefix = "/peer/abort/";
 export const maxCallBodyBytes = 1024 ** 3 + 1024 ** 2;
 /** Most bytes of a control call's body (spec B8). */
 export const maxControlBodyBytes = 64 * 1024;
+/** The longest that a tunnel is idle. Owners drop one after 30 s; a call must not be written in that instant. */
+export const maxIdleMs = 29_000;

@@ -37,7 +37,7 @@ export async function openThrough(pool: TunnelPool, peer: Peer): Promise<Duplex>
     "sec-websocket-version",
     "13",
   ];
-  const answer = await handshake(pool.dispatcher(peer, "do"), { path: "http://cell/ws", headers });
+  const answer = await handshake(await pool.dispatcher(peer, "do"), { path: "http://cell/ws", headers });
   if (answer.kind === "response") throw new TypeError(`the handshake was answered with ${answer.status}`);
   return new PeerSocket(answer.socket);
 }
