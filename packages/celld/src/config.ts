@@ -1,9 +1,9 @@
 // What a node is told: flags, environment, defaults. One schema; `--help` and the README's table come from it.
 
 import { isIP } from "node:net";
-import { hostname } from "node:os";
 import { type Address, addressOption, logOptions, storeOptions } from "@cellkit/daemon";
 import { z } from "zod";
+import { processName } from "./process-name.ts";
 
 /** `s3://BUCKET/PREFIX`; a bare name is an S3 bucket's, as the operator's pods give it. */
 function bucketUrl() {
@@ -82,12 +82,7 @@ const celldSchema = z.strictObject({
   node: z
     .string()
     .regex(/^[A-Za-z0-9_.-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . -")
-    .default(
-      () =>
-        `${hostname()
-          .replaceAll(/[^A-Za-z0-9_.-]/g, "-")
-          .slice(0, 90)}-${process.pid}`,
-    )
+    .default(processName)
     .meta({
       description:
         "The node's name, unique in the fleet. Give each place a fixed one, so that a restart is known as the same node.",

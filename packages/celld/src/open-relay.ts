@@ -10,7 +10,7 @@ export interface OpenRelayOptions {
   readonly keyring: FleetKeyring;
   /** Identity that peers see: the node's name, or one of the relay's own. */
   readonly self: string;
-  /** The fleet's road port; 0 takes a free one, which `relay.port` tells. */
+  /** The fleet's road port; 0 takes a free one, which the answer tells. */
   readonly port: number;
   /** Whether relays of other processes may have the port too, if they say so as well. @default false */
   readonly shared?: boolean;

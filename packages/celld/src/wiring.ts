@@ -37,7 +37,7 @@ export async function startNode(
 ): Promise<RunningDaemon> {
   const { config, log, signal, defer, requestStop, fail } = context;
   const { endpoint, region } = config;
-  const bucket = openBucket(config.bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
+  const bucket = openBucket(config.bucket, { region, endpoint });
   defer("the bucket", () => bucket.close());
 
   const probeKey = createProbeKey();

@@ -4,7 +4,14 @@ import { STATUS_CODES } from "node:http";
 import { createInterface, type Interface } from "node:readline";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { CellAddress, FleetKey, FleetStore, RecordsMode } from "@cellkit/peer";
+import type {
+  CellAddress,
+  FleetKey,
+  FleetStore,
+  NodeDirectory,
+  PeerClient,
+  RecordsMode,
+} from "@cellkit/peer";
 import { CallInputError } from "./errors.ts";
 
 /** A request as flags describe it. */
@@ -60,14 +67,28 @@ export async function openData(data: string | undefined, input: Readable): Promi
   }
 }
 
+/** A client for one call. @param directory whose last answer it may use */
+export async function openClient(target: CallTarget, directory?: NodeDirectory): Promise<PeerClient> {
+  const { PeerClient } = await import("@cellkit/peer");
+  const { store, key, script, records } = target;
+  return new PeerClient({
+    store,
+    key,
+    self: callerName,
+    records,
+    ...(script === undefined ? {} : { script }),
+    ...(directory === undefined ? {} : { directory }),
+  });
+}
+
 /** Calls a cell, in the generation of the protocol that the fleet speaks. @throws what @cellkit/peer throws */
 export async function callCell(
   target: CallTarget,
   call: CallRequest,
   body: CallBody | undefined,
 ): Promise<Response> {
-  const { NodeDirectory, PeerClient } = await import("@cellkit/peer");
-  const { store, cell, key, script, records, signal } = target;
+  const { NodeDirectory } = await import("@cellkit/peer");
+  const { store, cell, key, script, signal } = target;
   const { url, method, headers } = call;
   const request = (): Request =>
     new Request(url, {
@@ -77,7 +98,9 @@ export async function callCell(
       signal,
       ...(body === undefined ? {} : { body, duplex: "half" }),
     });
-  const { live } = await new NodeDirectory(store).list({ signal });
+  // As fresh as the client's own would be.
+  const directory = new NodeDirectory(store, { cacheMs: 500 });
+  const { live } = await directory.list({ signal });
   const speaks = (version: number): boolean => live.some(({ peerProtocol }) => peerProtocol === version);
   if (!speaks(5) && speaks(2)) {
     const { callOlder } = await import("./older-call.ts");
@@ -94,13 +117,7 @@ export async function callCell(
       "the cell answered with a WebSocket, which is not reached in protocol 2: use a node's public address",
     );
   }
-  const client = new PeerClient({
-    store,
-    key,
-    self: callerName,
-    records,
-    ...(script === undefined ? {} : { script }),
-  });
+  const client = await openClient(target, directory);
   const response = await client.fetch(cell, request());
   const { body: stream } = response;
   // The tunnel stays until the body has been read.
@@ -116,7 +133,7 @@ export async function callCell(
 }
 
 /** The identity that a tool signs with. */
-export const callerName = "diagnostic";
+const callerName = "diagnostic";
 
 /**
  * Writes an answer: with `include` its status and headers before it, as HTTP does. On a terminal a body that does not end its
@@ -159,16 +176,9 @@ export interface Conversation {
  * @throws what @cellkit/peer throws
  */
 export async function converse(target: CallTarget, call: CallRequest, talk: Conversation): Promise<number> {
-  const { PeerClient } = await import("@cellkit/peer");
   const { openCellSocket } = await import("./cell-socket.ts");
-  const { store, cell, key, script, records, signal } = target;
-  await using client = new PeerClient({
-    store,
-    key,
-    self: callerName,
-    records,
-    ...(script === undefined ? {} : { script }),
-  });
+  const { cell, signal } = target;
+  await using client = await openClient(target);
   const ended = Promise.withResolvers<number>();
   const { url, headers } = call;
   const socket = openCellSocket(client, cell, url, { headers, signal, onFailure: ended.reject });

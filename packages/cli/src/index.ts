@@ -1,4 +1,3 @@
-export { cellkitCommand } from "./bucket-process.ts";
 export {
   CallFailedError,
   CallInputError,
@@ -18,3 +17,4 @@ export {
   type RestartOptions,
   startLocalFleet,
 } from "./local-fleet.ts";
+export { cellkitCommand } from "./sibling-process.ts";

@@ -127,8 +127,8 @@ const command = defineCommand<typeof callOptions, CommandContext>({
   ],
   async run(config, { defer, note, print, signal: ended }) {
     const { openBucket } = await import("@cellkit/bucket");
-    const { PeerClient, requireFleetKeys } = await import("@cellkit/peer");
-    const { callCell, callerName, converse, openData, parseHeaders, writeAnswer } = await import(
+    const { requireFleetKeys } = await import("@cellkit/peer");
+    const { callCell, converse, openClient, openData, parseHeaders, writeAnswer } = await import(
       "../cell-call.ts"
     );
     const { absentClass, checkRefusal, explained } = await import("../call-failure.ts");
@@ -136,7 +136,7 @@ const command = defineCommand<typeof callOptions, CommandContext>({
     const { readKeyFile } = await import("../peer-options.ts");
     const { cell, endpoint, keyFile, maxTimeMs, records, region, rpc, script } = config;
     const headers = parseHeaders(config.header);
-    const store = openBucket(config.bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
+    const store = openBucket(config.bucket, { region, endpoint });
     defer("the bucket", () => store.close());
     const over = maxTimeMs === undefined ? undefined : AbortSignal.timeout(maxTimeMs);
     const signal = over === undefined ? ended : AbortSignal.any([ended, over]);
@@ -150,20 +150,14 @@ const command = defineCommand<typeof callOptions, CommandContext>({
           : await readKeyFile(keyFile);
       const body = config.ws ? undefined : await openData(config.data, process.stdin);
       unsent = false;
+      const target = { store, cell, key, script, records, signal };
       if (rpc !== undefined) {
         const { parseArguments } = await import("../rpc-arguments.ts");
         const args = await parseArguments(body);
-        await using client = new PeerClient({
-          store,
-          key,
-          self: callerName,
-          records,
-          ...(script === undefined ? {} : { script }),
-        });
+        await using client = await openClient(target);
         print(JSON.stringify((await client.rpc(cell, { method: rpc, args }, { signal })) ?? null));
         return 0;
       }
-      const target = { store, cell, key, script, records, signal };
       const method = config.request ?? (config.data === undefined ? "GET" : "POST");
       const call = { url: config.url, method, headers, data: config.data };
       if (config.ws) {

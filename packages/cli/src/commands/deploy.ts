@@ -55,7 +55,7 @@ export const deploy = defineCommand<typeof deployOptions, CommandContext>({
       `writing ${length} ${length === 1 ? "module" : "modules"}, ${Math.ceil(bytes / 1000)} kB, to ${config.bucket}`,
     );
     const { endpoint, region } = config;
-    const bucket = openBucket(config.bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
+    const bucket = openBucket(config.bucket, { region, endpoint });
     defer("the bucket", () => bucket.close());
     const published = await publishDeployment(bucket, bundle, {
       replaceScript: config.replaceScript,

@@ -101,7 +101,7 @@ export const diagnose = defineCommand<typeof diagnoseOptions, CommandContext>({
     if (url === undefined) found = await diagnosePeers(options);
     else {
       const { openBucket } = await import("@cellkit/bucket");
-      const bucket = openBucket(url, { region, ...(endpoint === undefined ? {} : { endpoint }) });
+      const bucket = openBucket(url, { region, endpoint });
       defer("the bucket", () => bucket.close());
       found = await diagnoseFleet(bucket, options);
     }

@@ -43,7 +43,7 @@ export const peerRotate = defineCommand<typeof peerRotateOptions, CommandContext
   async run(config, { defer, note, print, signal }) {
     const { openBucket } = await import("@cellkit/bucket");
     const { endpoint, region } = config;
-    const bucket = openBucket(config.bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
+    const bucket = openBucket(config.bucket, { region, endpoint });
     defer("the bucket", () => bucket.close());
     if (config.status) {
       const { laggingNodes, NodeDirectory, readRotation } = await import("@cellkit/peer");

@@ -1,6 +1,5 @@
 // `cellkit road`: the relay of a machine on which several nodes run.
 import { once } from "node:events";
-import { hostname } from "node:os";
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { bucketOptions } from "../bucket-options.ts";
@@ -31,10 +30,10 @@ export const road = defineCommand<typeof roadOptions, CommandContext>({
   ],
   async run(config, { defer, note, print, signal }) {
     const { openBucket } = await import("@cellkit/bucket");
-    const { openRelay } = await import("@cellkit/celld");
+    const { openRelay, processName } = await import("@cellkit/celld");
     const { openFleetKeyring } = await import("@cellkit/peer");
     const { endpoint, region } = config;
-    const bucket = openBucket(config.bucket, { region, ...(endpoint === undefined ? {} : { endpoint }) });
+    const bucket = openBucket(config.bucket, { region, endpoint });
     defer("the bucket", () => bucket.close());
     const keyring = await openFleetKeyring(bucket, {
       create: true,
@@ -42,9 +41,7 @@ export const road = defineCommand<typeof roadOptions, CommandContext>({
       onFailure: (error) => note(`the fleet key could not be read again: ${String(error)}`),
     });
     defer("the fleet key", () => keyring.close());
-    const self = `road-${hostname()
-      .replaceAll(/[^A-Za-z0-9_.-]/g, "-")
-      .slice(0, 90)}-${process.pid}`;
+    const self = `road-${processName()}`;
     const { relay, port } = await openRelay({
       bucket,
       keyring,
