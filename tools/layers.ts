@@ -8,10 +8,11 @@ export const allowed: Readonly<Record<string, readonly string[]>> = {
   peer: [],
   client: [],
   deployment: ["bucket"],
+  ledger: ["bucket"],
   daemon: [],
   engine: ["bucket", "splice", "deployment"],
   celld: ["bucket", "splice", "peer", "deployment", "engine", "daemon"],
-  cli: ["bucket", "splice", "peer", "client", "deployment", "engine", "daemon", "celld"],
+  cli: ["bucket", "splice", "peer", "client", "deployment", "ledger", "engine", "daemon", "celld"],
 };
 
 /** The folder name of one of our packages, or undefined for a foreign one. */

@@ -1,0 +1,119 @@
+/**
+ * Everything that this package throws. Match on `code`: two copies of a package break `instanceof`.
+ * Messages name ledgers and keys (hashes), never ids, bodies or passwords.
+ */
+
+/** The base of all errors of `@cellkit/ledger`. */
+export abstract class LedgerError extends Error {
+  /** Stable, for programs. */
+  abstract readonly code: string;
+}
+
+/** An option or an argument cannot be used. A mistake in the program, not in its input. */
+export class LedgerOptionError extends LedgerError {
+  override readonly name = "LedgerOptionError";
+  readonly code = "CELLKIT_LEDGER_OPTION";
+}
+
+/** The ledger was closed before the call, or while it waited for its turn. Nothing was written. */
+export class LedgerClosedError extends LedgerError {
+  override readonly name = "LedgerClosedError";
+  readonly code = "CELLKIT_LEDGER_CLOSED";
+
+  constructor(ledger: string, options?: ErrorOptions) {
+    super(`the ledger ${ledger} is closed: open it again`, options);
+  }
+}
+
+/** The place cannot keep what a ledger promises (no flock, no fsync of directories, memory instead of a disk). */
+export class LedgerUnsupportedError extends LedgerError {
+  override readonly name = "LedgerUnsupportedError";
+  readonly code = "CELLKIT_LEDGER_UNSUPPORTED";
+
+  constructor(ledger: string, lacks: string, options?: ErrorOptions) {
+    super(`${ledger} cannot hold a ledger: ${lacks}`, options);
+  }
+}
+
+/** The ledger must be there already (`requireExisting`), and is not. Nothing was created. */
+export class LedgerMissingError extends LedgerError {
+  override readonly name = "LedgerMissingError";
+  readonly code = "CELLKIT_LEDGER_MISSING";
+
+  constructor(ledger: string, found: string, options?: ErrorOptions) {
+    super(
+      `no ledger was ever created at ${ledger}: ${found}. If it should be there, look for a missing mount or a wrong address; ` +
+        "an empty ledger in its place would run old work again. To create a new one, open it once without requireExisting",
+      options,
+    );
+  }
+}
+
+/** No usable owner was chosen for a new id. Nothing was written; the same claim may be made again. */
+export class OwnerChoiceError extends LedgerError {
+  override readonly name = "OwnerChoiceError";
+  readonly code = "CELLKIT_LEDGER_OWNER";
+}
+
+/** Others held the ledger's lock until the time was up. Nothing was written; the same claim may be made again. */
+export class LedgerBusyError extends LedgerError {
+  override readonly name = "LedgerBusyError";
+  readonly code = "CELLKIT_LEDGER_BUSY";
+
+  constructor(ledger: string, waitedMs: number, options?: ErrorOptions) {
+    super(
+      `the lock of the ledger ${ledger} was not free for ${Math.round(waitedMs)} ms: claim again, with the same id and body`,
+      options,
+    );
+  }
+}
+
+/** The id's record is there and cannot be read as one. It counts as taken, and nothing of ours changes it. */
+export class CorruptRecordError extends LedgerError {
+  override readonly name = "CorruptRecordError";
+  readonly code = "CELLKIT_LEDGER_CORRUPT";
+  /** The lowercase hex BLAKE3-256 of the id. */
+  readonly key: string;
+
+  constructor(ledger: string, key: string, problem: string, options?: ErrorOptions) {
+    super(
+      `the record ${key} of the ledger ${ledger} cannot be used: ${problem}. Restore it from a backup; removing it would let its work run twice`,
+      options,
+    );
+    this.key = key;
+  }
+}
+
+/** The store cannot be asked or did not do what it was told: a full disk, a lost connection, a refusal. */
+export class LedgerUnavailableError extends LedgerError {
+  override readonly name = "LedgerUnavailableError";
+  readonly code = "CELLKIT_LEDGER_UNAVAILABLE";
+  /**
+   * Whether the claim may have been recorded: `no` if it certainly was not, else `maybe`. Either way no side effect may
+   * begin, and claiming again with the same id and body settles it.
+   */
+  readonly recorded: "no" | "maybe";
+
+  constructor(ledger: string, problem: string, recorded: "no" | "maybe", options?: ErrorOptions) {
+    super(
+      `the ledger ${ledger} is unavailable: ${problem}. ${
+        recorded === "no" ? "Nothing was recorded" : "The claim may have been recorded"
+      }; claim again, with the same id and body`,
+      options,
+    );
+    this.recorded = recorded;
+  }
+}
+
+/** The ledger was not opened with `retirable: true`, so none of its ids may ever be used again. */
+export class NotRetirableError extends LedgerError {
+  override readonly name = "NotRetirableError";
+  readonly code = "CELLKIT_LEDGER_NOT_RETIRABLE";
+
+  constructor(ledger: string, options?: ErrorOptions) {
+    super(
+      `the ledger ${ledger} keeps its records for ever: only one opened with retirable: true retires, and only ids that can never authorize anything again`,
+      options,
+    );
+  }
+}

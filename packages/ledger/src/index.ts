@@ -1,0 +1,23 @@
+export { type Digest, loadDigest } from "./digest.ts";
+export {
+  CorruptRecordError,
+  LedgerBusyError,
+  LedgerClosedError,
+  LedgerError,
+  LedgerMissingError,
+  LedgerOptionError,
+  LedgerUnavailableError,
+  LedgerUnsupportedError,
+  NotRetirableError,
+  OwnerChoiceError,
+} from "./errors.ts";
+export type {
+  Claim,
+  Ledger,
+  LedgerCallOptions,
+  LedgerEntry,
+  LedgerOptions,
+  Owner,
+  QuarantineOptions,
+  StoredLedger,
+} from "./ledger.ts";

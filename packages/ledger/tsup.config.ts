@@ -1,0 +1,14 @@
+import { defineConfig } from "tsup";
+
+export default defineConfig({
+  entry: {
+    index: "src/index.ts",
+    conformance: "src/conformance/index.ts",
+    postgres: "src/postgres/index.ts",
+  },
+  format: "esm",
+  target: "node22",
+  dts: { compilerOptions: { composite: false, customConditions: [] } },
+  clean: true,
+  sourcemap: true,
+});
