@@ -21,3 +21,4 @@ export type {
   QuarantineOptions,
   StoredLedger,
 } from "./ledger.ts";
+export { LedgerMemory, openMemoryLedger } from "./memory-ledger.ts";

@@ -2,6 +2,7 @@
 import { LedgerOptionError, OwnerChoiceError } from "../errors.ts";
 import type { Claim, Owner } from "../ledger.ts";
 import { originProblem } from "./origin.ts";
+import { formatRecord, MAX_RECORD_BYTES } from "./record.ts";
 
 /** The most bytes that an id may have. */
 export const MAX_ID_BYTES = 4_096;
@@ -13,17 +14,35 @@ export function checkId(id: string): void {
     throw new LedgerOptionError(`an id has 1 to ${MAX_ID_BYTES} bytes, not ${length}`);
 }
 
+/** @throws LedgerOptionError for an owner whose record could not be read again */
+export function checkOwner(owner: Owner): void {
+  const problem = originProblem(owner.backend);
+  if (problem !== undefined) throw new LedgerOptionError(`the owner to be restored is ${problem}`);
+  if (Buffer.byteLength(formatRecord(owner)) > MAX_RECORD_BYTES)
+    throw new LedgerOptionError(
+      `the owner to be restored needs a record of more than ${MAX_RECORD_BYTES} bytes`,
+    );
+}
+
 /** The answer for an id that is recorded already. */
 export function answerExisting(owner: Owner, bodyHash: string): Claim {
   return owner.bodyHash === bodyHash ? { kind: "existing", owner } : { kind: "conflict" };
 }
 
-/** Asks for an owner and checks the answer. @throws OwnerChoiceError */
-export async function callChooseOwner(chooseOwner: () => Promise<string>): Promise<string> {
+/**
+ * Asks for an owner and checks the answer.
+ * @param signal ends the waiting for it, with the signal's reason
+ * @throws OwnerChoiceError (CELLKIT_LEDGER_OWNER)
+ */
+export async function callChooseOwner(
+  chooseOwner: () => Promise<string>,
+  signal?: AbortSignal,
+): Promise<string> {
   let origin: string;
   try {
-    origin = await chooseOwner();
+    origin = await untilAborted(chooseOwner, signal);
   } catch (cause) {
+    signal?.throwIfAborted();
     throw new OwnerChoiceError(
       "no owner could be chosen for a new id; nothing was recorded, claim again later",
       { cause },
@@ -33,4 +52,18 @@ export async function callChooseOwner(chooseOwner: () => Promise<string>): Promi
   if (problem !== undefined)
     throw new OwnerChoiceError(`the owner chosen for a new id is ${problem}; nothing was recorded`);
   return origin;
+}
+
+/** Does something, and stops waiting for it when the signal is aborted. */
+async function untilAborted<T>(start: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return start();
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  try {
+    return await Promise.race([start(), aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }
