@@ -117,3 +117,24 @@ export class NotRetirableError extends LedgerError {
     );
   }
 }
+
+/** A file is no export of a ledger, or not a whole one. Nothing of it was written. */
+export class LedgerExportError extends LedgerError {
+  override readonly name = "LedgerExportError";
+  readonly code = "CELLKIT_LEDGER_EXPORT";
+
+  constructor(problem: string, options?: ErrorOptions) {
+    super(`this is no whole export of a ledger: ${problem}. Nothing of it was written; export again`, options);
+  }
+}
+
+/** A process that takes part in a qualification did not start, cannot be reached, or does not answer as one. */
+export class LedgerAgentError extends LedgerError {
+  override readonly name = "LedgerAgentError";
+  readonly code = "CELLKIT_LEDGER_AGENT";
+
+  /** @param agent `agent 2`, or `HOST:PORT` */
+  constructor(agent: string, problem: string, options?: ErrorOptions) {
+    super(`${agent}: ${problem}`, options);
+  }
+}
