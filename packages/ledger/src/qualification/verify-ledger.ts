@@ -1,0 +1,110 @@
+/** What lies in a ledger that should not. Changes nothing. */
+import { readdir, stat } from "node:fs/promises";
+import type { LedgerCallOptions, StoredLedger } from "../ledger.ts";
+import { entryKind } from "../transfer/entry-kind.ts";
+
+/** A staging file that is older was left behind by a crash: a claim takes seconds. */
+const STALE_STAGING_MS = 600_000;
+
+/** The most things that findings name, of each kind; the counts go on. */
+const NAMED_COUNT = 1_000;
+
+/** Something by its name, and what is wrong with it. */
+export interface Finding {
+  /** A record's key, or the name of what is none. */
+  name: string;
+  problem: string;
+}
+
+/** What {@link verifyLedger} found. */
+export interface LedgerFindings {
+  recordCount: number;
+  /** Records that wait for a sweep. */
+  markedCount: number;
+  /** Records that cannot be read. Their ids are refused until each is restored from a backup. */
+  corruptCount: number;
+  corrupt: Finding[];
+  /** What is no part of a ledger. */
+  foreignCount: number;
+  foreign: Finding[];
+  /** Marks for a sweep without a record; the next sweep removes them. */
+  markCount: number;
+  marks: Finding[];
+  /** Staging files that a crash left behind: no trouble, only told. Of a POSIX directory. */
+  staleStagingCount: number;
+  staleStaging: Finding[];
+}
+
+/** Options of {@link verifyLedger}. */
+export interface VerifyOptions extends LedgerCallOptions {
+  /** The directory of a POSIX ledger, whose staging files are looked at then. */
+  directory?: string | undefined;
+  /** Hears how many entries were looked at. */
+  onProgress?: (seenCount: number) => void;
+  /** Unix milliseconds. @default Date.now */
+  now?: () => number;
+}
+
+/** Whether something was found that should not be there. Stale staging files are no trouble. */
+export function isClean({ corruptCount, foreignCount, markCount }: LedgerFindings): boolean {
+  return corruptCount + foreignCount + markCount === 0;
+}
+
+/** Looks at everything that lies in a ledger. Throws what `entries` of the ledger throws: then it could not tell. */
+export async function verifyLedger(
+  ledger: StoredLedger,
+  options: VerifyOptions = {},
+): Promise<LedgerFindings> {
+  const { directory, onProgress, signal, now = Date.now } = options;
+  const findings: LedgerFindings = {
+    recordCount: 0,
+    markedCount: 0,
+    corruptCount: 0,
+    corrupt: [],
+    foreignCount: 0,
+    foreign: [],
+    markCount: 0,
+    marks: [],
+    staleStagingCount: 0,
+    staleStaging: [],
+  };
+  let seenCount = 0;
+  for await (const entry of ledger.entries({ signal })) {
+    onProgress?.(++seenCount);
+    if (directory !== undefined && isStaging(entry.key)) continue;
+    const kind = await entryKind(ledger, entry, { signal });
+    if (kind === "record") {
+      findings.recordCount += 1;
+      if (entry.marked) findings.markedCount += 1;
+      continue;
+    }
+    const finding = { name: entry.key, problem: entry.problem ?? meaning[kind] };
+    const list = { corrupt: findings.corrupt, foreign: findings.foreign, mark: findings.marks }[kind];
+    findings[`${kind}Count`] += 1;
+    if (list.length < NAMED_COUNT) list.push(finding);
+  }
+  if (directory !== undefined) await lookForStaging(directory, findings, now());
+  return findings;
+}
+
+const meaning = {
+  corrupt: "it cannot be read as a record",
+  foreign: "it is nothing of a ledger's",
+  mark: "a mark for a sweep without a record",
+} as const;
+
+/** Ours begin with `.claim-`, the original's with `.tmp`. */
+function isStaging(name: string): boolean {
+  return name.startsWith(".claim-") || name.startsWith(".tmp");
+}
+
+async function lookForStaging(directory: string, findings: LedgerFindings, nowMs: number): Promise<void> {
+  for (const name of (await readdir(directory)).filter(isStaging)) {
+    const found = await stat(`${directory}/${name}`).catch(() => undefined);
+    // Gone meanwhile: its claim ended.
+    if (found === undefined || nowMs - found.mtimeMs < STALE_STAGING_MS) continue;
+    findings.staleStagingCount += 1;
+    const problem = `left behind by a crash ${Math.round((nowMs - found.mtimeMs) / 60_000)} min ago`;
+    if (findings.staleStaging.length < NAMED_COUNT) findings.staleStaging.push({ name, problem });
+  }
+}

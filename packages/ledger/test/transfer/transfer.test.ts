@@ -1,0 +1,188 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadDigest } from "../../src/digest.ts";
+import type { StoredLedger } from "../../src/ledger.ts";
+import { LedgerMemory, openMemoryLedger } from "../../src/memory-ledger.ts";
+import { isClean, verifyLedger } from "../../src/qualification/verify-ledger.ts";
+import { exportToFile } from "../../src/transfer/export-to-file.ts";
+import { exportLedger, importLedger } from "../../src/transfer/transfer.ts";
+
+const memory = new LedgerMemory();
+let names = 0;
+const make = (capacity?: number): Promise<StoredLedger> =>
+  openMemoryLedger({ memory, name: `l-${++names}`, ...(capacity === undefined ? {} : { capacity }) });
+
+async function filled(count: number): Promise<StoredLedger> {
+  const ledger = await make();
+  for (let at = 0; at < count; at++)
+    await ledger.claim(`id-${at}`, `body-${at}`, async () => `http://node-${at % 3}:8787`);
+  return ledger;
+}
+
+async function exported(ledger: StoredLedger): Promise<string> {
+  let text = "";
+  for await (const line of exportLedger(ledger)) text += line;
+  return text;
+}
+
+/** The file in pieces of a size that splits lines. */
+function pieces(text: string, size = 61): () => AsyncIterable<Uint8Array> {
+  return async function* () {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+  };
+}
+
+describe("export and import", () => {
+  it("carry every binding over, once", async () => {
+    const source = await filled(200);
+    const target = await make();
+    const text = await exported(source);
+    expect(await importLedger(target, pieces(text))).toEqual({
+      recordCount: 200,
+      addedCount: 200,
+      presentCount: 0,
+      conflictCount: 0,
+      fullCount: 0,
+      conflicts: [],
+    });
+    for (let at = 0; at < 200; at++)
+      expect(await target.lookup(`id-${at}`)).toEqual(await source.lookup(`id-${at}`));
+    expect(await importLedger(target, pieces(text, 1_000))).toMatchObject({ addedCount: 0, presentCount: 200 });
+    const records = (file: string): string[] => file.split("\n").slice(1, -2).sort();
+    expect(records(await exported(target))).toEqual(records(text));
+  });
+
+  it("a conflict is counted and named, and nothing is overwritten", async () => {
+    const source = await filled(3);
+    const target = await make();
+    await target.claim("id-1", "another body", async () => "http://other");
+    const before = await target.lookup("id-1");
+    const summary = await importLedger(target, pieces(await exported(source)));
+    const key = (await loadDigest()).key("id-1");
+    expect(summary).toMatchObject({ addedCount: 2, conflictCount: 1, conflicts: [key] });
+    expect(await target.lookup("id-1")).toEqual(before);
+  });
+
+  it("the same body with another owner is a conflict, and so is a record that cannot be read", async () => {
+    const source = await filled(2);
+    const target = await make();
+    await target.claim("id-0", "body-0", async () => "http://other");
+    memory.plant((await loadDigest()).key("id-1"), Buffer.from("{"), target.name);
+    for (const dryRun of [true, false])
+      expect(await importLedger(target, pieces(await exported(source)), { dryRun })).toMatchObject({
+        addedCount: 0,
+        conflictCount: 2,
+      });
+  });
+
+  it("what broke off is gone on with", async () => {
+    const source = await filled(100);
+    const target = await make();
+    const text = await exported(source);
+    const stop = new AbortController();
+    const reason = new Error("enough");
+    const broken = importLedger(target, pieces(text), {
+      signal: stop.signal,
+      onProgress: (done) => {
+        if (done === 30) stop.abort(reason);
+      },
+    });
+    await expect(broken).rejects.toBe(reason);
+    const there = await target.count();
+    expect(there).toBeGreaterThanOrEqual(30);
+    expect(there).toBeLessThan(100);
+    expect(await importLedger(target, pieces(text))).toMatchObject({
+      addedCount: 100 - there,
+      presentCount: there,
+    });
+  });
+
+  it("a dry run writes nothing, also where there is no ledger", async () => {
+    const text = await exported(await filled(5));
+    const target = await make();
+    await target.claim("id-0", "body-0", async () => "http://node-0:8787");
+    const summary = await importLedger(target, pieces(text), { dryRun: true });
+    expect(summary).toMatchObject({ addedCount: 4, presentCount: 1 });
+    expect(await target.count()).toBe(1);
+    expect(await importLedger(undefined, pieces(text))).toMatchObject({ addedCount: 5 });
+  });
+
+  it("a full ledger takes what fits, and says how many did not", async () => {
+    const target = await make(2);
+    const summary = await importLedger(target, pieces(await exported(await filled(5))));
+    expect(summary).toMatchObject({ addedCount: 2, fullCount: 3 });
+  });
+
+  it("an export ends at a corrupt record, and leaves no file", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "ledger-export-"));
+    try {
+      const source = await filled(3);
+      await exportToFile(source, join(directory, "a"));
+      expect(await readFile(join(directory, "a"), "utf8")).toBe(await exported(source));
+      await expect(exportToFile(source, join(directory, "a"))).rejects.toMatchObject({ code: "EEXIST" });
+      memory.plant("ab".repeat(32), Buffer.from("{"), source.name);
+      const refusal = { code: "CELLKIT_LEDGER_CORRUPT", key: "ab".repeat(32) };
+      await expect(exportToFile(source, join(directory, "b"))).rejects.toMatchObject(refusal);
+      expect(await readdir(directory)).toEqual(["a"]);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});
+
+describe("a file that is not whole is refused before anything is written", () => {
+  let whole: string;
+  let target: StoredLedger;
+  beforeEach(async () => {
+    whole = await exported(await filled(4));
+    target = await make();
+  });
+  afterEach(async () => {
+    expect(await target.count()).toBe(0);
+  });
+  const lines = (text: string): string[] => text.split(/(?<=\n)/);
+
+  it("cut at any byte", async () => {
+    for (let length = 0; length < whole.length; length++)
+      await expect(importLedger(target, pieces(whole.slice(0, length))), `${length}`).rejects.toMatchObject({
+        code: "CELLKIT_LEDGER_EXPORT",
+      });
+  });
+
+  it.each([
+    ["a record is missing", (text: string) => lines(text).toSpliced(2, 1).join(""), /3 records.*says 4/],
+    [
+      "two records changed places",
+      (text: string) => lines(text).toSpliced(1, 2, lines(text)[2] ?? "", lines(text)[1] ?? "").join(""),
+      /bytes/,
+    ],
+    ["another owner", (text: string) => text.replace("node-1", "node-9"), /bytes/],
+    ["something behind the end", (text: string) => `${text}{}\n`, /comes after/],
+    ["a record twice", (text: string) => lines(text).toSpliced(2, 0, lines(text)[1] ?? "").join(""), / twice/],
+    ["another format", (text: string) => text.replace('"version":1', '"version":2'), /first line/],
+    ["no JSON", (text: string) => text.replace('"key"', "key"), /no JSON/],
+    ["a key that is none", (text: string) => text.replace('"key":"', '"key":"x'), /no record/],
+    ["a line without end", (text: string) => `${text}${"x".repeat(10_000)}`, /longer/],
+  ])("%s", async (_, change, message) => {
+    await expect(importLedger(target, pieces(change(whole), 7_000))).rejects.toThrow(message);
+  });
+});
+
+describe("verify", () => {
+  it("a clean ledger is clean", async () => {
+    const findings = await verifyLedger(await filled(3));
+    expect(findings).toMatchObject({ recordCount: 3, corruptCount: 0, foreignCount: 0 });
+    expect(isClean(findings)).toBe(true);
+  });
+
+  it("names a corrupt record", async () => {
+    const ledger = await filled(1);
+    memory.plant("ab".repeat(32), Buffer.from("{"), ledger.name);
+    const findings = await verifyLedger(ledger);
+    expect(findings.corrupt).toEqual([{ name: "ab".repeat(32), problem: expect.any(String) }]);
+    expect(isClean(findings)).toBe(false);
+  });
+});
