@@ -1,9 +1,12 @@
+export { type BucketLedgerOptions, openBucketLedger } from "./bucket/open-bucket-ledger.ts";
 export { type Digest, loadDigest } from "./digest.ts";
 export {
   CorruptRecordError,
+  LedgerAgentError,
   LedgerBusyError,
   LedgerClosedError,
   LedgerError,
+  LedgerExportError,
   LedgerMissingError,
   LedgerOptionError,
   LedgerUnavailableError,
