@@ -124,7 +124,10 @@ export class LedgerExportError extends LedgerError {
   readonly code = "CELLKIT_LEDGER_EXPORT";
 
   constructor(problem: string, options?: ErrorOptions) {
-    super(`this is no whole export of a ledger: ${problem}. Nothing of it was written; export again`, options);
+    super(
+      `this is no whole export of a ledger: ${problem}. Nothing of it was written; export again`,
+      options,
+    );
   }
 }
 
@@ -137,4 +140,10 @@ export class LedgerAgentError extends LedgerError {
   constructor(agent: string, problem: string, options?: ErrorOptions) {
     super(`${agent}: ${problem}`, options);
   }
+}
+
+/** A ledger does not keep a rule of `@cellkit/ledger/conformance`: a bug of the store, or of the way it is opened. */
+export class ConformanceError extends LedgerError {
+  override readonly name = "ConformanceError";
+  readonly code = "CELLKIT_LEDGER_CONFORMANCE";
 }
