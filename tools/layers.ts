@@ -12,6 +12,7 @@ export const allowed: Readonly<Record<string, readonly string[]>> = {
   daemon: [],
   engine: ["bucket", "splice", "deployment"],
   celld: ["bucket", "splice", "peer", "deployment", "engine", "daemon"],
+  edge: ["daemon"],
   cli: ["bucket", "splice", "peer", "client", "deployment", "ledger", "engine", "daemon", "celld"],
 };
 
