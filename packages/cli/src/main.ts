@@ -7,6 +7,7 @@ import { deploy } from "./commands/deploy.ts";
 import { dev } from "./commands/dev.ts";
 import { diagnose } from "./commands/diagnose.ts";
 import { peerRotate } from "./commands/peer-rotate.ts";
+import { qualify } from "./commands/qualify.ts";
 import { road } from "./commands/road.ts";
 
 await runCommand({
@@ -20,6 +21,7 @@ await runCommand({
       call,
       diagnose,
       bucket: commandGroup("Buckets", { serve: bucketServe }),
+      qualify,
       road,
       peer: commandGroup("What nodes say to each other", { rotate: peerRotate }),
     },
