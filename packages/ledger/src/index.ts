@@ -25,3 +25,5 @@ export type {
   StoredLedger,
 } from "./ledger.ts";
 export { LedgerMemory, openMemoryLedger } from "./memory-ledger.ts";
+export type { PosixLedgerEvent, PosixLedgerListener } from "./posix/ledger-event.ts";
+export { openPosixLedger, type PosixLedgerOptions } from "./posix/open-posix-ledger.ts";

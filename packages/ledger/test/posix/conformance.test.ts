@@ -1,0 +1,18 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, it } from "vitest";
+import { ledgerConformance } from "../../src/conformance/index.ts";
+import { openPosixLedger } from "../../src/posix/open-posix-ledger.ts";
+
+const top = mkdtempSync(join(tmpdir(), "cellkit-ledger-"));
+afterAll(() => rmSync(top, { recursive: true }));
+
+describe("a ledger in a directory keeps the rules of every ledger:", () => {
+  const cases = ledgerConformance(
+    (place, options) => openPosixLedger({ ...options, directory: join(top, place) }),
+    { plant: (place, key, bytes) => writeFile(join(top, place, `${key}.json`), bytes) },
+  );
+  for (const { name, run } of cases) it(name, run);
+});
