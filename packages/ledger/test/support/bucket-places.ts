@@ -9,6 +9,9 @@ import { serveBucket } from "@cellkit/bucket/server";
 
 const credentials = { accessKeyId: "ledger-test", secretAccessKey: "ledger-test-secret" };
 
+/** `lose-answer`: the store does it, and the client's connection is reset. `send-twice`: the client gets the second answer. */
+export type Fault = "pass" | "lose-answer" | "send-twice";
+
 /** A bucket on a server of this process. */
 export interface ServedBucket extends AsyncDisposable {
   /** The bucket's directory; its objects can be reached by `file://` too. */
@@ -17,6 +20,8 @@ export interface ServedBucket extends AsyncDisposable {
   options: BucketOptions;
   /** The same, through the relay. */
   relayed: BucketOptions;
+  /** What the relay does to a request, by its first line; at first it passes everything on. */
+  fault: (requestLine: string) => Fault;
   /** Opens the bucket; closed with the server. */
   open(options?: BucketOptions): Bucket;
   /** Resolves when the store has done everything that was sent through the relay to the ledger of that name, by programs that are gone. */
@@ -30,10 +35,11 @@ export async function serveTestBucket(): Promise<ServedBucket> {
   const base = await mkdtemp(join(tmpdir(), "cellkit-ledger-"));
   const directory = join(base, "bucket");
   const server = await serveBucket({ directory, credentials });
-  const relay = await startRelay(server.port);
+  const relay = await startRelay(server.port, (line) => served.fault(line));
   const buckets: Bucket[] = [];
   const options = { endpoint: server.endpoint, region: "us-east-1", credentials };
-  return {
+  const served: ServedBucket = {
+    fault: () => "pass",
     fileUrl: pathToFileURL(directory).href,
     options,
     relayed: { ...options, endpoint: `http://127.0.0.1:${relay.port}` },
@@ -51,6 +57,7 @@ export async function serveTestBucket(): Promise<ServedBucket> {
       await rm(base, { recursive: true, force: true });
     },
   };
+  return served;
 }
 
 /** One connection through the relay. */
@@ -61,11 +68,14 @@ interface Relayed {
   /** The request that is on its way, as far as it came; empty between an answer and the next request. */
   request: Buffer;
   clientIsGone: boolean;
+  /** Whether this is the second time that the request was sent. */
+  isSecond: boolean;
 }
 
 /** Passes connections on. One whose client is gone is ended when the store has answered what had been sent whole. */
 async function startRelay(
   target: number,
+  choose: (requestLine: string) => Fault,
 ): Promise<{ port: number; atRest(name: string): Promise<void>; close(): void }> {
   const open = new Set<Relayed>();
   const endIfDone = (one: Relayed) => {
@@ -73,7 +83,13 @@ async function startRelay(
   };
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const onward = connect({ port: target, host: "127.0.0.1" });
-    const one: Relayed = { onward, name: undefined, request: Buffer.alloc(0), clientIsGone: false };
+    const one: Relayed = {
+      onward,
+      name: undefined,
+      request: Buffer.alloc(0),
+      clientIsGone: false,
+      isSecond: false,
+    };
     open.add(one);
     onward.once("close", () => {
       open.delete(one);
@@ -85,7 +101,15 @@ async function startRelay(
       onward.write(data);
     });
     onward.on("data", (data) => {
+      const fault = one.request.length === 0 ? "pass" : choose(firstLine(one.request));
+      if (fault === "send-twice" && !one.isSecond) {
+        one.isSecond = true;
+        onward.write(one.request);
+        return;
+      }
       one.request = Buffer.alloc(0);
+      one.isSecond = false;
+      if (fault === "lose-answer") client.destroy();
       if (client.writable) client.write(data);
       endIfDone(one);
     });
@@ -119,4 +143,8 @@ function isWhole(request: Buffer): boolean {
   if (headEnd < 0) return false;
   const length = /\r\ncontent-length: *(\d+)/i.exec(request.subarray(0, headEnd).toString("latin1"))?.[1];
   return request.length >= headEnd + 4 + Number(length ?? 0);
+}
+
+function firstLine(request: Buffer): string {
+  return request.toString("latin1").split("\r\n", 1)[0] ?? "";
 }
