@@ -7,6 +7,7 @@ export const allowed: Readonly<Record<string, readonly string[]>> = {
   splice: [],
   peer: [],
   client: [],
+  execution: [],
   deployment: ["bucket"],
   ledger: ["bucket"],
   daemon: [],

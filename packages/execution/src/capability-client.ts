@@ -1,0 +1,150 @@
+import { readCaFile } from "./ca-file.ts";
+import {
+  type CapabilityVerdict,
+  capabilityVerdict,
+  type ProbeObservation,
+  withoutProbe,
+} from "./core/capability-verdict.ts";
+import { parseRouterUrl, type RouterUrl } from "./core/router-url.ts";
+import { type Exchanged, exchange } from "./exchange.ts";
+import { limitTime, orAborted } from "./limit-time.ts";
+import { checkedCa, checkedMs } from "./router-options.ts";
+import { readTokenFile, type TokenRead } from "./token-file.ts";
+
+/** Where and how to ask. */
+export interface CapabilityClientOptions {
+  /** Whether to ask at all; false gives the state `disabled`. Default true. */
+  readonly enabled?: boolean;
+  /** The router, or an edge before it, perhaps with a path prefix. A wrong one is a state, not an error. */
+  readonly url: string;
+  /** A file with the discovery token, which may do nothing but ask; read for each probe. */
+  readonly tokenFile: string;
+  /** Needed for every `http:` URL, loopback too. Default false. */
+  readonly allowInsecureHttp?: boolean;
+  /** PEM certificates that the router's may come from, instead of the system's. Not together with `caFile`. */
+  readonly ca?: string;
+  /** A file with such certificates, the complete bundle; read for each probe. */
+  readonly caFile?: string;
+  /** Everything in a probe together. Default and maximum 5 000. */
+  readonly timeoutMs?: number;
+}
+
+/** The default and the most that a probe may take, and the most that it reads. */
+const probe = { timeoutMs: 5_000, maxBodyBytes: 2 * 1024 * 1024 };
+
+/** Where a router is when the environment does not say it. */
+const clusterRouter = "http://celln-router.celln-system.svc.cluster.local:8787";
+
+/**
+ * Options from the environment of the second document: `CELLN_ENABLED`, `CELLN_ROUTER_URL`, `CELLN_ALLOW_INSECURE_HTTP`,
+ * `CELLN_CAPABILITY_TOKEN_FILE`, and `SSL_CERT_FILE` as CA bundle. Only the exact text `true` is true.
+ */
+export function capabilityOptionsFromEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+): CapabilityClientOptions {
+  const { CELLN_ROUTER_URL: url, CELLN_CAPABILITY_TOKEN_FILE: tokenFile, SSL_CERT_FILE: caFile } = env;
+  return {
+    enabled: env["CELLN_ENABLED"] === "true",
+    url: url || clusterRouter,
+    tokenFile: tokenFile ?? "",
+    allowInsecureHttp: env["CELLN_ALLOW_INSECURE_HTTP"] === "true",
+    ...(caFile ? { caFile } : {}),
+  };
+}
+
+/**
+ * Asks a router whether a run could be placed: one call, on demand, never another way when that fails. It can run nothing,
+ * and a good answer is preflight only.
+ */
+export class CapabilityClient {
+  readonly #options: () => CapabilityClientOptions;
+
+  /**
+   * @param options or a function that gives them, called for each probe
+   * @throws {@link ExecutionOptionError} (`CELLKIT_EXECUTION_OPTION`) for a `timeoutMs` or `ca` that is out of range
+   */
+  constructor(options: CapabilityClientOptions | (() => CapabilityClientOptions)) {
+    this.#options = typeof options === "function" ? options : () => options;
+    if (typeof options !== "function") checkOptions(options);
+  }
+
+  /**
+   * One probe. Every failure is a state; it only rejects with the signal's reason when the caller gives up, and with what a
+   * function for options throws.
+   */
+  async probe({ signal }: { readonly signal?: AbortSignal } = {}): Promise<CapabilityVerdict> {
+    signal?.throwIfAborted();
+    const options = this.#options();
+    const timeoutMs = checkOptions(options);
+    if (options.enabled === false) return withoutProbe.disabled;
+    const url = parseRouterUrl(options.url);
+    if (url === undefined) return withoutProbe.urlInvalid;
+    if (!url.secure && options.allowInsecureHttp !== true) return withoutProbe.plaintext;
+    const time = limitTime(timeoutMs, signal);
+    try {
+      const token = await tokenInTime(options.tokenFile, time.signal);
+      if (token.kind === "unavailable") return withoutProbe.credentialUnavailable;
+      if (token.kind !== "token") return withoutProbe.credentialInvalid;
+      return capabilityVerdict(await ask(url, token.token, options, time.signal));
+    } finally {
+      time.clear();
+      signal?.throwIfAborted();
+    }
+  }
+}
+
+function checkOptions({ timeoutMs = probe.timeoutMs, ...rest }: CapabilityClientOptions): number {
+  checkedCa(rest);
+  return Math.min(checkedMs("timeoutMs", timeoutMs), probe.timeoutMs);
+}
+
+async function tokenInTime(path: string, signal: AbortSignal): Promise<TokenRead> {
+  try {
+    return await orAborted(readTokenFile(path), signal);
+  } catch (cause) {
+    return { kind: "unavailable", problem: "was not read in time", cause };
+  }
+}
+
+async function ask(
+  url: RouterUrl,
+  token: string,
+  options: CapabilityClientOptions,
+  signal: AbortSignal,
+): Promise<ProbeObservation> {
+  const bundle = await bundleInTime(options, signal);
+  if (bundle === "unusable") return { kind: "failed" };
+  return observed(
+    await exchange({
+      origin: url.origin,
+      method: "GET",
+      path: `${url.prefix}/v1/capabilities`,
+      headers: { Authorization: `Bearer ${token}`, Accept: "application/json" },
+      ca: bundle.ca,
+      connectTimeoutMs: probe.timeoutMs,
+      maxBodyBytes: probe.maxBodyBytes,
+      signal,
+    }),
+  );
+}
+
+async function bundleInTime(
+  { ca, caFile }: CapabilityClientOptions,
+  signal: AbortSignal,
+): Promise<{ ca: string | undefined } | "unusable"> {
+  if (caFile === undefined) return { ca };
+  try {
+    const bundle = await orAborted(readCaFile(caFile), signal);
+    return bundle.kind === "ca" ? { ca: bundle.pem } : "unusable";
+  } catch {
+    // Time is up: as for a router that cannot be reached.
+    return "unusable";
+  }
+}
+
+/** A lost body counts by its status, as the reference sees the status before it reads the body. */
+function observed(exchanged: Exchanged): ProbeObservation {
+  if (exchanged.kind === "answer") return exchanged;
+  if (exchanged.kind === "not-sent" || exchanged.status === undefined) return { kind: "failed" };
+  return { kind: "body-unusable", status: exchanged.status };
+}

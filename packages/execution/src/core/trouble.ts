@@ -1,0 +1,111 @@
+// What went wrong with one call, as a value: the courses decide with it, and CallError is made from it at the end.
+import type { AnswerCode } from "./answer-table.ts";
+
+/** Whether a dispatcher may have got a request. */
+export type Sent = "no" | "maybe" | "yes";
+
+/** What may be done after a failure. */
+export type Next = "same-id" | "never" | "operator";
+
+/** Which calls the client makes again by itself until a deadline: submissions and reads, reads only, or none. */
+export type Repeat = "always" | "reads" | "not";
+
+/** Failures without an answer that could be read. */
+export type LocalCode =
+  | "CELLKIT_EXECUTION_TOKEN_FILE"
+  | "CELLKIT_EXECUTION_CA_FILE"
+  | "CELLKIT_EXECUTION_UNREACHABLE"
+  | "CELLKIT_EXECUTION_ANSWER_LOST"
+  | "CELLKIT_EXECUTION_ANSWER_UNUSABLE";
+
+/** Every `code` of a CallError. */
+export type CallErrorCode = AnswerCode | LocalCode;
+
+export interface Trouble {
+  readonly code: CallErrorCode;
+  readonly sent: Sent;
+  readonly next: Next;
+  readonly repeat: Repeat;
+  /** What happened, for the message. */
+  readonly what: string;
+  /** What to do, for the message. */
+  readonly advice: string;
+  readonly status?: number | undefined;
+  readonly routerText?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly detail?: string | undefined;
+  readonly problems?: readonly { readonly code: string; readonly field: string }[] | undefined;
+  readonly cause?: unknown;
+}
+
+/** The token file cannot be used: nothing was sent. */
+export function tokenFileTrouble(path: string, problem: string, cause?: unknown): Trouble {
+  return {
+    code: "CELLKIT_EXECUTION_TOKEN_FILE",
+    sent: "no",
+    next: "same-id",
+    repeat: "reads",
+    what: `the token file ${path} ${problem}`,
+    advice: "write one token of 24 to 4096 visible ASCII characters into it",
+    cause,
+  };
+}
+
+/** The CA file cannot be used: nothing was sent. */
+export function caFileTrouble(path: string, problem: string, cause?: unknown): Trouble {
+  return {
+    code: "CELLKIT_EXECUTION_CA_FILE",
+    sent: "no",
+    next: "same-id",
+    repeat: "reads",
+    what: `the CA file ${path} ${problem}`,
+    advice: "write the complete bundle of PEM certificates into it",
+    cause,
+  };
+}
+
+/** No connection came about, or its certificate was not accepted: nothing was sent. */
+export function unreachableTrouble(origin: string, reason: string, cause?: unknown): Trouble {
+  return {
+    code: "CELLKIT_EXECUTION_UNREACHABLE",
+    sent: "no",
+    next: "same-id",
+    repeat: "always",
+    what: `no connection to ${origin} (${reason})`,
+    advice: "check its address, that it runs, and that its certificate is one of the given CA",
+    cause,
+  };
+}
+
+/** The connection stood, but no whole answer came. */
+export function lostTrouble(origin: string, reason: string, cause?: unknown): Trouble {
+  return {
+    code: "CELLKIT_EXECUTION_ANSWER_LOST",
+    sent: "maybe",
+    next: "same-id",
+    repeat: "always",
+    what: `the answer of ${origin} was lost (${reason})`,
+    advice: "make the same call again: a router never runs an id twice",
+    cause,
+  };
+}
+
+/** An answer came that says success and cannot be read. */
+export function unusableTrouble(status: number, problem: string, cause?: unknown): Trouble {
+  return {
+    code: "CELLKIT_EXECUTION_ANSWER_UNUSABLE",
+    sent: "maybe",
+    next: "same-id",
+    repeat: "always",
+    what: `the answer (${status}) ${problem}`,
+    advice: "check that the URL is a router's; the same call may be made again",
+    status,
+    cause,
+  };
+}
+
+/** Of two pieces of knowledge about the same request, the one that has to be assumed. */
+export function worseSent(a: Sent, b: Sent): Sent {
+  if (a === "yes" || b === "yes") return "yes";
+  return a === "maybe" || b === "maybe" ? "maybe" : "no";
+}
