@@ -25,5 +25,36 @@ export type {
   StoredLedger,
 } from "./ledger.ts";
 export { LedgerMemory, openMemoryLedger } from "./memory-ledger.ts";
+export {
+  type LedgerLocation,
+  type OpenLedgerOptions,
+  openLedger,
+  parseLedgerUrl,
+} from "./open-ledger.ts";
 export type { PosixLedgerEvent, PosixLedgerListener } from "./posix/ledger-event.ts";
 export { openPosixLedger, type PosixLedgerOptions } from "./posix/open-posix-ledger.ts";
+export { type AgentOptions, serveAgent } from "./qualification/agent.ts";
+export { type AgentCommand, type AgentPlace, localPlace } from "./qualification/agent-connection.ts";
+export {
+  type AgentListener,
+  type AgentListenerOptions,
+  listenForAgents,
+  peerPlace,
+} from "./qualification/agent-listener.ts";
+export type { CheckResult, LedgerCheck, LedgerQualification, Verdict } from "./qualification/check.ts";
+export { type QualifyOptions, qualifyLedger } from "./qualification/qualify-ledger.ts";
+export {
+  type Finding,
+  isClean,
+  type LedgerFindings,
+  type VerifyOptions,
+  verifyLedger,
+} from "./qualification/verify-ledger.ts";
+export { exportToFile } from "./transfer/export-to-file.ts";
+export {
+  type ExportSummary,
+  exportLedger,
+  type ImportOptions,
+  type ImportSummary,
+  importLedger,
+} from "./transfer/transfer.ts";

@@ -128,7 +128,8 @@ async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
       yield text.subarray(0, end);
       text = text.subarray(end + 1);
     }
-    if (text.length > MAX_LINE_BYTES) throw new LedgerExportError("it has a line that is longer than any record");
+    if (text.length > MAX_LINE_BYTES)
+      throw new LedgerExportError("it has a line that is longer than any record");
     rest = text;
   }
   if (rest.length > 0) throw new LedgerExportError("it was cut off in the middle of a line");

@@ -108,7 +108,9 @@ export async function importLedger(
     if (failure !== undefined) break;
     const { key, owner } = line.record;
     const one: Promise<void> = place(key, owner)
-      .catch((error: unknown) => void (failure ??= error))
+      .catch((error: unknown) => {
+        failure ??= error;
+      })
       .finally(() => running.delete(one));
     running.add(one);
     if (running.size >= IMPORT_PARALLEL_COUNT) await Promise.race(running);

@@ -50,7 +50,10 @@ describe("export and import", () => {
     });
     for (let at = 0; at < 200; at++)
       expect(await target.lookup(`id-${at}`)).toEqual(await source.lookup(`id-${at}`));
-    expect(await importLedger(target, pieces(text, 1_000))).toMatchObject({ addedCount: 0, presentCount: 200 });
+    expect(await importLedger(target, pieces(text, 1_000))).toMatchObject({
+      addedCount: 0,
+      presentCount: 200,
+    });
     const records = (file: string): string[] => file.split("\n").slice(1, -2).sort();
     expect(records(await exported(target))).toEqual(records(text));
   });
@@ -156,12 +159,22 @@ describe("a file that is not whole is refused before anything is written", () =>
     ["a record is missing", (text: string) => lines(text).toSpliced(2, 1).join(""), /3 records.*says 4/],
     [
       "two records changed places",
-      (text: string) => lines(text).toSpliced(1, 2, lines(text)[2] ?? "", lines(text)[1] ?? "").join(""),
+      (text: string) =>
+        lines(text)
+          .toSpliced(1, 2, lines(text)[2] ?? "", lines(text)[1] ?? "")
+          .join(""),
       /bytes/,
     ],
     ["another owner", (text: string) => text.replace("node-1", "node-9"), /bytes/],
     ["something behind the end", (text: string) => `${text}{}\n`, /comes after/],
-    ["a record twice", (text: string) => lines(text).toSpliced(2, 0, lines(text)[1] ?? "").join(""), / twice/],
+    [
+      "a record twice",
+      (text: string) =>
+        lines(text)
+          .toSpliced(2, 0, lines(text)[1] ?? "")
+          .join(""),
+      / twice/,
+    ],
     ["another format", (text: string) => text.replace('"version":1', '"version":2'), /first line/],
     ["no JSON", (text: string) => text.replace('"key"', "key"), /no JSON/],
     ["a key that is none", (text: string) => text.replace('"key":"', '"key":"x'), /no record/],

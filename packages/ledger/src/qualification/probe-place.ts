@@ -1,0 +1,96 @@
+/** Where a qualification works: a place of its own beside the live ledger, whose records it never touches. */
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, open, rm, rmdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { type OpenLedgerOptions, openLedger, parseLedgerUrl } from "../open-ledger.ts";
+
+/** Where a ledger in PostgreSQL lies unless it is told another table. */
+const TABLE = "cellkit_ledger";
+
+/** The name of a probe that nobody has used yet. */
+export function newProbe(): string {
+  return `cellkit-qualify-${randomBytes(6).toString("hex")}`;
+}
+
+/** Opens the ledger of a probe. */
+export function openProbeLedger(
+  url: string,
+  probe: string,
+  options: Pick<OpenLedgerOptions, "bucket" | "requireExisting" | "retirable">,
+): ReturnType<typeof openLedger> {
+  const location = parseLedgerUrl(url);
+  // In a directory the probe is a directory, so that all of it can be removed; elsewhere it is the ledger's name.
+  return location.kind === "posix"
+    ? openLedger(`${probeDirectory(location.directory, probe)}/ledger`, options)
+    : openLedger(url, { ...options, name: probe });
+}
+
+/** The directory of a probe: below that of the live ledger, so that it is on the same file system. */
+export function probeDirectory(directory: string, probe: string): string {
+  return `${directory}/${probe}`;
+}
+
+/** Makes a probe's directories. Answers how to remove everything that the probe has left, whatever the store. */
+export async function makeProbe(
+  url: string,
+  probe: string,
+  options: Pick<OpenLedgerOptions, "bucket">,
+): Promise<() => Promise<void>> {
+  const location = parseLedgerUrl(url);
+  switch (location.kind) {
+    case "posix": {
+      const directory = probeDirectory(location.directory, probe);
+      const missing = missingAbove(location.directory);
+      await mkdir(location.directory, { recursive: true });
+      await mkdir(directory, { mode: 0o700 });
+      await mkdir(`${directory}/files`);
+      await mkdir(`${directory}/ledger`);
+      return async () => {
+        await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+        await syncDirectory(location.directory);
+        // Only what was made for the probe; one that somebody has put something into stays.
+        for (const each of missing) await rmdir(each).catch(() => undefined);
+      };
+    }
+    case "bucket":
+      return async () => {
+        const { openBucket } = await import("@cellkit/bucket");
+        const bucket = openBucket(location.url, options.bucket);
+        try {
+          const keys: string[] = [];
+          for await (const { key } of bucket.list(`ledger/${probe}/`)) keys.push(key);
+          for (const key of keys) await bucket.delete(key);
+        } finally {
+          await bucket.close();
+        }
+      };
+    case "postgres":
+      return async () => {
+        const { default: pg } = await import("pg");
+        const client = new pg.Client({ connectionString: location.connection });
+        await client.connect();
+        try {
+          await client.query(`DELETE FROM ${TABLE} WHERE ledger = $1`, [probe]);
+        } finally {
+          await client.end();
+        }
+      };
+  }
+}
+
+/** The directories that mkdir will have to make, the innermost first. */
+function missingAbove(path: string): string[] {
+  const missing: string[] = [];
+  for (let at = path; !existsSync(at) && at !== dirname(at); at = dirname(at)) missing.push(at);
+  return missing;
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync().catch(() => undefined);
+  } finally {
+    await directory.close();
+  }
+}
