@@ -9,6 +9,7 @@ import type { LedgerOptions, StoredLedger } from "../../src/ledger.ts";
 import { type CrashLine, type CrashOperation, type CrashTask, perform } from "./crash-child.ts";
 import { type JudgedOperation, PossibleStates } from "./crash-judge.ts";
 import { type CrashScenario, crashScenarios } from "./crash-scenarios.ts";
+import { randomNumbers } from "./random.ts";
 
 /** How a store takes part. */
 export interface CrashStore {
@@ -26,8 +27,8 @@ export interface CrashStore {
   env?: Readonly<Record<string, string>>;
   /** Whether it keeps a capacity exactly. */
   capacity: boolean;
-  /** Whether a request of a killed child may still arrive while others work already (anything over a network). */
-  lateWrites: boolean;
+  /** Whether a request of a killed child may still arrive while others work already (anything over a network). Default false. */
+  lateWrites?: boolean;
   /** Told after each round, for example to remove the place. */
   after?(place: string): Promise<void>;
   /** How many rounds run at once; default 2. */
@@ -100,7 +101,9 @@ async function crashRound(
   const place = `${scenario.name.replaceAll(" ", "-")}-${process.pid}-${++placeCount}`;
   const { bodyHash } = await loadDigest();
   const options = { capacity: scenario.capacity, retirable: true };
-  const states = new Map(scenario.ids.map((id) => [id, new PossibleStates(id, bodyHash, store.lateWrites)]));
+  const states = new Map(
+    scenario.ids.map((id) => [id, new PossibleStates(id, bodyHash, store.lateWrites ?? false)]),
+  );
   const judge = (operations: readonly JudgedOperation[]) => {
     for (const state of states.values()) state.apply(operations);
   };
@@ -214,15 +217,9 @@ async function eachOf<T>(
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Another order for each seed; a linear congruential generator suffices. */
+/** Another order for each seed. */
 function shuffle<T>(items: readonly T[], seed: number): T[] {
-  const mixed = [...items];
-  let random = seed >>> 0;
-  for (let last = mixed.length - 1; last > 0; last--) {
-    random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;
-    const at = random % (last + 1);
-    const [a, b] = [mixed[last], mixed[at]];
-    if (a !== undefined && b !== undefined) [mixed[last], mixed[at]] = [b, a];
-  }
-  return mixed;
+  const random = randomNumbers(seed);
+  const keyed = items.map((item) => ({ item, at: random() }));
+  return keyed.sort((one, other) => one.at - other.at).map(({ item }) => item);
 }

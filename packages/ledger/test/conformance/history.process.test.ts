@@ -1,0 +1,147 @@
+import "../support/load-pg.ts";
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { checkClaimHistory } from "../../src/conformance/claim-history.ts";
+import type { HistoryOperation } from "../../src/conformance/history.ts";
+import type { StoredLedger } from "../../src/ledger.ts";
+import { LedgerMemory, openMemoryLedger } from "../../src/memory-ledger.ts";
+import { type HistoryLoad, runHistoryLoad } from "../support/history-load.ts";
+import { type LedgerPlace, openAt } from "../support/open-at.ts";
+import { plantedBugs } from "../support/planted-bugs.ts";
+import { buildPorcupine, findGo, judgeHistory } from "../support/porcupine.ts";
+import { PostgresServer } from "../support/postgres-server.ts";
+import { randomHistories } from "../support/random-histories.ts";
+
+const isLong = inject("size") === "long";
+const CHILD_COUNT = isLong ? 3 : 1;
+const load: HistoryLoad = {
+  client: "parent",
+  seed: inject("seed"),
+  callerCount: 4,
+  operationCount: isLong ? 400 : 60,
+  retiring: false,
+};
+
+const go = findGo();
+let directory = "";
+let porcupine: string | undefined;
+let postgres: PostgresServer | undefined;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "cellkit-ledger-"));
+  if (go !== undefined) porcupine = await buildPorcupine(go, directory);
+  else if (process.env["CI"] !== undefined) throw new TypeError("Go is missing: install it from go.dev/dl");
+  else process.stdout.write("not run: judging histories with porcupine; install Go from go.dev/dl\n");
+  postgres = await PostgresServer.start();
+});
+afterAll(async () => {
+  await postgres?.[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** The keys that any checker which can judge it objects to. */
+async function objections(operations: readonly HistoryOperation[], retiring: boolean): Promise<string[]> {
+  const ours = retiring ? [] : checkClaimHistory(operations).map(({ key }) => key);
+  const theirs = porcupine === undefined ? ours : await judgeHistory(porcupine, operations);
+  if (!retiring) expect(theirs.toSorted()).toEqual(ours.toSorted());
+  return theirs;
+}
+
+/** The load of this process and of others, on the same ledger at once. */
+async function runProcesses(place: LedgerPlace, retiring: boolean): Promise<HistoryOperation[]> {
+  const options = { retirable: retiring };
+  const ledgers = [await openAt(place, options), await openAt(place, options)];
+  onTestFinished(async () => {
+    for (const ledger of ledgers) await ledger.close();
+  });
+  const children = Array.from({ length: CHILD_COUNT }, (_, index) =>
+    startChild({ place, options, load: { ...load, retiring, client: `child${index}` } }),
+  );
+  for (const child of children) expect(await child.next()).toBe("ready");
+  for (const child of children) child.go();
+  const histories = await Promise.all([
+    runHistoryLoad(ledgers, { ...load, retiring }),
+    ...children.map((child) => child.next() as Promise<HistoryOperation[]>),
+  ]);
+  return histories.flat();
+}
+
+function startChild(task: unknown): { next(): Promise<unknown>; go(): void } {
+  const script = fileURLToPath(new URL("../support/history-child.ts", import.meta.url));
+  const args = ["--conditions=@cellkit/source", script, JSON.stringify(task)];
+  // They load the same modules each time.
+  const env = { ...process.env, NODE_COMPILE_CACHE: join(directory, "cache") };
+  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"], env });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    go: () => child.stdin.write("\n"),
+    async next() {
+      const { value, done } = await lines.next();
+      if (done === true) throw new TypeError("a child ended too early");
+      return JSON.parse(value);
+    },
+  };
+}
+
+function placeOf(store: LedgerPlace["store"], name: string): LedgerPlace | undefined {
+  if (store === "postgres") return postgres && { store, name, url: postgres.url() };
+  const path = join(directory, store);
+  return { store, name, url: store === "bucket" ? pathToFileURL(path).href : path };
+}
+
+describe.each([
+  { retiring: false, what: "that keeps its records for ever" },
+  { retiring: true, what: "that retires and sweeps" },
+])("histories of a ledger $what are linearizable", ({ retiring }) => {
+  it("in memory, over several handles", async () => {
+    const memory = new LedgerMemory();
+    const open = () => openMemoryLedger({ memory, retirable: retiring });
+    const operations = await runHistoryLoad([await open(), await open()], { ...load, retiring });
+    expect(await objections(operations, retiring)).toEqual([]);
+  });
+
+  it.for(["posix", "bucket", "postgres"] as const)("%s, over several processes", async (store, { skip }) => {
+    const place = placeOf(store, retiring ? "retiring" : "kept");
+    if (place === undefined) return skip();
+    const operations = await runProcesses(place, retiring);
+    expect(operations).toHaveLength((CHILD_COUNT + 1) * load.callerCount * load.operationCount);
+    expect(operations.some(({ answer }) => answer?.kind === "maybe")).toBe(false);
+    expect(await objections(operations, retiring)).toEqual([]);
+  });
+});
+
+it.each(Object.keys(plantedBugs))("both checkers find a ledger that %s", async (bug) => {
+  const ledger = await plantedBugs[bug]?.();
+  const operations = await runHistoryLoad(ledger === undefined ? [] : [ledger], load);
+  expect(await objections(operations, false)).not.toEqual([]);
+  expect(checkClaimHistory(operations)).not.toEqual([]);
+});
+
+it("porcupine finds a ledger that forgets, also where ids are retired", async ({ skip }) => {
+  if (porcupine === undefined) return skip();
+  const ledger = (await plantedBugs["forgets what it recorded"]?.()) as StoredLedger;
+  const operations = await runHistoryLoad([ledger], { ...load, retiring: true });
+  expect(await judgeHistory(porcupine, operations)).not.toEqual([]);
+});
+
+it("porcupine refuses what is no history", async ({ skip }) => {
+  if (porcupine === undefined) return skip();
+  const nameless = { client: "", kind: "claim", calledUs: 1, returnedUs: 2, answer: null } as const;
+  await expect(judgeHistory(porcupine, [nameless])).rejects.toThrow(/a claim without a key/);
+});
+
+it("both checkers agree on random histories, possible and impossible ones", async ({ skip }) => {
+  if (porcupine === undefined) return skip();
+  const operations = randomHistories({ count: isLong ? 20_000 : 2_000, seed: inject("seed") });
+  const ours = checkClaimHistory(operations).map(({ key }) => key);
+  expect(await judgeHistory(porcupine, operations)).toEqual(ours.toSorted());
+  const share = ours.length / new Set(operations.map(({ key }) => key)).size;
+  expect(share).toBeGreaterThan(0.2);
+  expect(share).toBeLessThan(0.8);
+});
