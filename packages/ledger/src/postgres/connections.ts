@@ -157,6 +157,8 @@ export class Connections {
   }
 
   async #welcome(client: pg.ClientBase): Promise<void> {
+    // A connection that breaks while it is in use also fails the query; without a listener the event would end the process.
+    client.on("error", () => {});
     const untilMs = performance.now() + this.#timeoutMs;
     await this.#check((statement) => this.#ask(client, statement, untilMs));
   }

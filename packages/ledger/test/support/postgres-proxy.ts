@@ -38,6 +38,8 @@ export async function startPostgresProxy(
     const upstream = connect(target.port, "127.0.0.1");
     for (const socket of [client, upstream]) {
       sockets.add(socket);
+      // Each message goes in a packet of its own, and must not wait for the last one's acknowledgement.
+      socket.setNoDelay(true);
       socket.on("error", () => {});
       socket.once("close", () => sockets.delete(socket));
     }
