@@ -64,9 +64,9 @@ export async function raceOnce(
 }
 
 async function seed(bucket: Bucket | undefined, key: string, signal: AbortSignal): Promise<string> {
-  await bucket?.put(key, `${key} as it was before`, { signal });
-  const object = await bucket?.get(key, { signal });
-  return object?.etag ?? "";
+  if (bucket === undefined) return "";
+  await write(bucket, key, `${key} as it was before`, undefined, signal);
+  return (await bucket.get(key, { signal }))?.etag ?? "";
 }
 
 async function write(

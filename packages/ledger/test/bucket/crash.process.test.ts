@@ -20,6 +20,8 @@ it(`${CRASH_COUNT} programs killed before, during and after their calls to a buc
         NODE_COMPILE_CACHE: join(tmpdir(), "cellkit-test-compile-cache"),
       },
       capacity: false,
+      // There are some, and `atRest` waits for them.
+      lateWrites: false,
       async open(place, { capacity: _, ...options }) {
         await served.atRest(place);
         return openBucketLedger({ ...options, bucket, name: place });
