@@ -6,6 +6,11 @@ import { call } from "./commands/call.ts";
 import { deploy } from "./commands/deploy.ts";
 import { dev } from "./commands/dev.ts";
 import { diagnose } from "./commands/diagnose.ts";
+import { ledgerExport } from "./commands/ledger-export.ts";
+import { ledgerImport } from "./commands/ledger-import.ts";
+import { ledgerLs } from "./commands/ledger-ls.ts";
+import { ledgerShow } from "./commands/ledger-show.ts";
+import { ledgerVerify } from "./commands/ledger-verify.ts";
 import { peerRotate } from "./commands/peer-rotate.ts";
 import { qualify } from "./commands/qualify.ts";
 import { road } from "./commands/road.ts";
@@ -21,6 +26,13 @@ await runCommand({
       call,
       diagnose,
       bucket: commandGroup("Buckets", { serve: bucketServe }),
+      ledger: commandGroup("Ledgers", {
+        ls: ledgerLs,
+        show: ledgerShow,
+        verify: ledgerVerify,
+        export: ledgerExport,
+        import: ledgerImport,
+      }),
       qualify,
       road,
       peer: commandGroup("What nodes say to each other", { rotate: peerRotate }),

@@ -72,7 +72,8 @@ export const answerSchemas = {
     pid: z.number().int(),
     host: z.string(),
     node: z.string(),
-    /** `f_type` of statfs; only of a directory. */
+    /** Of a directory: whether the probe is there, and `f_type` of its statfs. */
+    seesProbe: z.boolean().optional(),
     fileSystem: z.number().optional(),
     timeMs: z.number(),
   }),

@@ -111,7 +111,14 @@ function begin(
 
 async function introduction(directory: string | undefined) {
   const who = { pid: process.pid, host: hostname(), node: process.version, timeMs: Date.now() };
-  return directory === undefined ? who : { ...who, fileSystem: (await statfs(directory)).type };
+  if (directory === undefined) return who;
+  const found = await statfs(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  return found === undefined
+    ? { ...who, seesProbe: false }
+    : { ...who, seesProbe: true, fileSystem: found.type };
 }
 
 /** Does what a request asks for; what it answers is checked by who asked. */

@@ -18,10 +18,10 @@ export interface LedgerCheck {
 
 /**
  * - `qualified`: everything that the verdict rests on passed
- * - `not-qualified`: some of it failed
+ * - `violated`: some of it failed
  * - `unknown`: nothing failed, and some of it could not be tested
  */
-export type Verdict = "qualified" | "not-qualified" | "unknown";
+export type Verdict = "qualified" | "violated" | "unknown";
 
 /** What a qualification found. */
 export interface LedgerQualification {
@@ -46,6 +46,6 @@ export const notTested = (detail: string): Outcome => ({ result: "not-tested", d
 /** The verdict over checks. */
 export function verdictOf(checks: readonly LedgerCheck[]): Verdict {
   const results = new Set(checks.filter(({ required }) => required).map(({ result }) => result));
-  if (results.has("failed")) return "not-qualified";
+  if (results.has("failed")) return "violated";
   return results.has("not-tested") || results.size === 0 ? "unknown" : "qualified";
 }

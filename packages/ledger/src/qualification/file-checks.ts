@@ -14,6 +14,15 @@ const TICK_MS = 15;
 /** How long a view that is late is waited for, to tell how late it is. */
 const LATE_MS = 5_000;
 
+/** The probe was made by this machine: one that does not find it has another directory behind the same path. */
+export async function samePlace(stage: Stage): Promise<Outcome> {
+  return stage.blind.size === 0
+    ? passed(`${stage.agents.length} processes see the same directory`)
+    : failed(
+        `what this machine made is not there for ${[...stage.blind].join(", ")}: each has a directory of its own, so that every id could be claimed once by each`,
+      );
+}
+
 /** Refuses what forgets. */
 export async function fileSystem(stage: Stage): Promise<Outcome> {
   const found = stage.fileSystem;

@@ -14,7 +14,9 @@ export function fullDisk(
 ): (stage: Stage) => Promise<Outcome> {
   return async (stage) => {
     if (limitBytes === undefined)
-      return notTested("it fills the disk for a moment, for everybody on it: ask for it with --fill");
+      return notTested(
+        "it fills the disk for a moment, for everybody on it, and was not asked for (--fill-mib)",
+      );
     const probe = probeDirectory(directory, stage.probe);
     const { bavail, bsize } = await statfs(probe);
     if (bavail * bsize > limitBytes)

@@ -10,6 +10,7 @@ import {
   fileSystem,
   newFileSeen,
   race,
+  samePlace,
   syncs,
   timesCoherent,
   timesPrecise,
@@ -101,8 +102,9 @@ export async function qualifyLedger(url: string, options: QualifyOptions): Promi
     // Without one agent nothing can be told at all.
     await stage.refill(counts);
     if (location.kind === "posix") {
-      const suitable = await run({ name: "file-system", required: true, run: fileSystem });
-      if (suitable.result === "passed") {
+      const same = await run({ name: "same-place", required: true, run: samePlace });
+      const lasting = await run({ name: "file-system", required: true, run: fileSystem });
+      if (same.result === "passed" && lasting.result === "passed") {
         for (const planned of [...ofDirectories, ...always]) await run(planned);
         await run({ name: "full-disk", required: false, run: fullDisk(location.directory, fillBytes) });
       }

@@ -16,6 +16,8 @@ export class Stage {
   readonly signal: AbortSignal | undefined;
   /** Of a directory. */
   fileSystem: FileSystem | undefined;
+  /** The machines on which the probe's directory is not there. */
+  readonly blind = new Set<string>();
   /** How far the clocks of the agents' machines are from this one's, at most. */
   clockSkewMs = 0;
   #number = 0;
@@ -35,7 +37,8 @@ export class Stage {
     const agent = await Agent.start(place, ++this.#number, this.signal);
     const sentMs = Date.now();
     try {
-      const { fileSystem, timeMs } = await agent.ask("begin", { probe: this.probe });
+      const { fileSystem, seesProbe, timeMs } = await agent.ask("begin", { probe: this.probe });
+      if (seesProbe === false) this.blind.add(place.name);
       // Its clock was read at some time between the two readings of ours.
       const skewMs = Math.max(0, sentMs - timeMs, timeMs - Date.now());
       this.clockSkewMs = Math.max(this.clockSkewMs, skewMs);

@@ -1,0 +1,61 @@
+// `cellkit ledger ls URL`: what lies in a ledger.
+import { type CommandContext, defineCommand } from "@cellkit/daemon";
+import { z } from "zod";
+import { ageOf } from "../age.ts";
+import { adoptOption, ledgerPlaceOptions, ledgerUrl, openPlace } from "../ledger-options.ts";
+
+/** The command's options. */
+export const ledgerLsOptions = z.strictObject({
+  url: ledgerUrl,
+  limit: z.number().int().min(0).default(1_000).meta({
+    description: "How many entries to show at most; 0 for all. They come in no order.",
+  }),
+  json: z.boolean().default(false).meta({
+    description:
+      "Print a JSON object a line: key, backend, bodyHash, modifiedMs, marked, and problem where an entry cannot be read.",
+  }),
+  adopt: adoptOption,
+  ...ledgerPlaceOptions,
+});
+
+/** The command. */
+export const ledgerLs = defineCommand<typeof ledgerLsOptions, CommandContext>({
+  summary: "List what lies in a ledger",
+  description:
+    "Lists the records of a ledger: the hash of each id (the ids themselves are stored nowhere), how old, and who owns it. Takes no lock and changes nothing.",
+  schema: ledgerLsOptions,
+  exitCodes: {
+    0: "done",
+    1: "failure: no ledger there, or it cannot be read; standard error says why",
+    2: "bad flags or environment",
+    130: "ended by a signal",
+  },
+  examples: [
+    { command: "cellkit ledger ls /var/lib/router/ownership", description: "The first 1,000" },
+    {
+      command: "cellkit ledger ls s3://cells/router --limit 0 --json | jq -r .backend | sort | uniq -c",
+      description: "How many each owner has",
+    },
+  ],
+  async run(config, { defer, note, print, signal }) {
+    const ledger = await openPlace(config, { requireExisting: !config.adopt });
+    defer("the ledger", () => ledger.close());
+    const nowMs = Date.now();
+    let count = 0;
+    if (!config.json) print(`${"KEY".padEnd(64)}  AGE     OWNER`);
+    for await (const entry of ledger.entries({ signal })) {
+      if (config.limit > 0 && count === config.limit) {
+        note(`there are more than ${config.limit}: --limit 0 shows all`);
+        break;
+      }
+      count += 1;
+      const { key, owner, problem, modifiedMs, marked } = entry;
+      if (config.json) print(JSON.stringify({ key, ...owner, modifiedMs, marked, problem }));
+      else
+        print(
+          `${key.padEnd(64)}  ${ageOf(modifiedMs, nowMs).padEnd(6)}  ${owner?.backend ?? `(${problem ?? "not readable"})`}${marked ? "  marked" : ""}`,
+        );
+    }
+    return 0;
+  },
+});

@@ -1,0 +1,68 @@
+// `cellkit ledger verify URL`: whether everything in a ledger is as it should be.
+import { type CommandContext, defineCommand } from "@cellkit/daemon";
+import { z } from "zod";
+import { adoptOption, ledgerPlaceOptions, ledgerUrl, openPlace } from "../ledger-options.ts";
+
+/** The command's options. */
+export const ledgerVerifyOptions = z.strictObject({
+  url: ledgerUrl,
+  json: z.boolean().default(false).meta({
+    description:
+      "Print one JSON object: recordCount, markedCount, and count and list of corrupt, foreign, marks, staleStaging (1,000 of each at most).",
+  }),
+  adopt: adoptOption,
+  ...ledgerPlaceOptions,
+});
+
+/** The command. */
+export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandContext>({
+  summary: "Look for corrupt and foreign records in a ledger",
+  description:
+    "Reads every record of a ledger, and tells what cannot be read, what is nothing of a ledger's, and marks for a sweep that have no record. Staging files that a crash left in a directory are told, too; they are no trouble. Takes no lock and changes nothing.",
+  schema: ledgerVerifyOptions,
+  exitCodes: {
+    0: "clean",
+    1: "something was found",
+    2: "could not tell: bad flags, no ledger there, or it cannot be read; standard error says why",
+    130: "ended by a signal",
+  },
+  examples: [
+    { command: "cellkit ledger verify /var/lib/router/ownership", description: "Before and after a move" },
+  ],
+  async run(config, { defer, note, print, signal }) {
+    const { isClean, LedgerError, parseLedgerUrl, verifyLedger } = await import("@cellkit/ledger");
+    try {
+      const location = parseLedgerUrl(config.url);
+      const ledger = await openPlace(config, { requireExisting: !config.adopt });
+      defer("the ledger", () => ledger.close());
+      const directory =
+        location.kind !== "posix"
+          ? undefined
+          : config.name === "executions"
+            ? location.directory
+            : `${location.directory}/${config.name}`;
+      const found = await verifyLedger(ledger, {
+        directory,
+        signal,
+        onProgress: (seen) => {
+          if (seen % 20_000 === 0) note(`${seen} entries read`);
+        },
+      });
+      if (config.json) print(JSON.stringify(found));
+      else {
+        const kinds = { corrupt: found.corrupt, foreign: found.foreign, mark: found.marks };
+        for (const [kind, list] of Object.entries(kinds))
+          for (const { name, problem } of list) print(`${kind}  ${name}  ${problem}`);
+        for (const { name, problem } of found.staleStaging) note(`staging file ${name}: ${problem}`);
+        print(
+          `${found.recordCount} records (${found.markedCount} marked), ${found.corruptCount} corrupt, ${found.foreignCount} foreign, ${found.markCount} marks without a record`,
+        );
+      }
+      return isClean(found) ? 0 : 1;
+    } catch (error) {
+      if (!(error instanceof LedgerError) || signal.aborted) throw error;
+      note(`cellkit ledger verify: ${error.message}`);
+      return 2;
+    }
+  },
+});
