@@ -40,10 +40,18 @@ export interface FileCalls {
   fsync(fd: number): Promise<void>;
   close(fd: number): Promise<void>;
   link(existing: string, name: string): Promise<void>;
+  /** Links each pair and answers for each whether it failed, and how; at once where that can be, so that a lock is held briefly. */
+  linkEach(pairs: readonly LinkPair[]): Promise<LinkOutcome[]>;
   unlink(path: string): Promise<void>;
   /** Shows every name in a directory, in no order, until `visit` answers false. Leaves room for others in between. */
   eachName(directory: string, visit: (name: string) => boolean): Promise<void>;
 }
+
+/** What {@link FileCalls.linkEach} links: a file, and its further name. */
+export type LinkPair = readonly [existing: string, name: string];
+
+/** Undefined if it was linked. */
+export type LinkOutcome = { error: unknown } | undefined;
 
 /** Entries that are read by one turn through the pool; more would hold the event loop for longer than 4 ms. */
 const NAMES_AT_ONCE_COUNT = 1024;
@@ -65,6 +73,15 @@ export const immediateCalls: FileCalls = {
   fsync: fsyncInPool,
   close: async (fd) => closeSync(fd),
   link: async (existing, name) => linkSync(existing, name),
+  linkEach: async (pairs) =>
+    pairs.map(([existing, name]) => {
+      try {
+        linkSync(existing, name);
+        return undefined;
+      } catch (error) {
+        return { error };
+      }
+    }),
   unlink: async (path) => unlinkSync(path),
   eachName,
 };
@@ -96,6 +113,15 @@ export const pooledCalls: FileCalls = {
   fsync: fsyncInPool,
   close: (fd) => inPoolWithoutValue((done) => close(fd, done)),
   link: (existing, name) => inPoolWithoutValue((done) => link(existing, name, done)),
+  linkEach: (pairs) =>
+    Promise.all(
+      pairs.map(([existing, name]) =>
+        inPoolWithoutValue((done) => link(existing, name, done)).then(
+          () => undefined,
+          (error: unknown) => ({ error }),
+        ),
+      ),
+    ),
   unlink: (path) => inPoolWithoutValue((done) => unlink(path, done)),
   eachName,
 };

@@ -44,9 +44,10 @@ export async function ensureMarker(directory: LedgerDirectory, staging: Staging)
   const there = await readMarker(directory);
   if (there !== undefined) return there;
   const ledgerId = randomUUID();
-  const staged = await staging.write(JSON.stringify({ format: 1, ledgerId }));
+  const [staged] = await staging.write([JSON.stringify({ format: 1, ledgerId })]);
+  if (staged === undefined || "error" in staged) throw staged?.error;
   try {
-    await directory.calls.link(staged, directory.markerPath);
+    await directory.calls.link(staged.path, directory.markerPath);
     await directory.sync();
     return ledgerId;
   } catch (error) {
@@ -54,7 +55,7 @@ export async function ensureMarker(directory: LedgerDirectory, staging: Staging)
     if (found === undefined) throw error;
     return found;
   } finally {
-    await staging.discard(staged);
+    await staging.discard(staged.path);
   }
 }
 

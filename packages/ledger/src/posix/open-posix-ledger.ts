@@ -113,20 +113,31 @@ async function begin(
 ): Promise<string> {
   const { lock, staging, count, nowMs } = parts;
   await staging.prepare();
-  const leftBehind: string[] = [];
-  await count.countAtStart((name) => {
-    if (maybeStaging(name)) leftBehind.push(name);
-  });
-  return lock.hold(
+  const ledgerId = await lock.hold(
     async () => {
       await lock.checkExclusion();
-      const ledgerId = await ensureMarker(directory, staging);
-      await staging.removeStale(leftBehind, nowMs);
-      await directory.sync();
-      return ledgerId;
+      return ensureMarker(directory, staging);
     },
     { sinceMs: performance.now() },
   );
+  // The folder and the lock file are new entries, too.
+  await directory.sync();
+  const names: string[] = [];
+  await count.countAtStart((name) => {
+    if (maybeStaging(name)) names.push(name);
+  });
+  const stale = await staging.findStale(names, nowMs);
+  if (stale.length === 0) return ledgerId;
+  await lock.hold(
+    async () => {
+      count.beginChange(await directory.check());
+      // Another replica may start at the same time and remove the same.
+      for (const path of stale) await staging.discard(path);
+      count.endChange(0, await directory.check());
+    },
+    { sinceMs: performance.now() },
+  );
+  return ledgerId;
 }
 
 /** @throws LedgerMissingError where no ledger was ever created */

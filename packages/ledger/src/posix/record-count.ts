@@ -55,6 +55,8 @@ export class RecordCount {
   #running: { promise: Promise<Counted>; counted: Counted } | undefined;
   #next: Promise<Counted> | undefined;
   #rescanAtMs = 0;
+  /** Odd while we change the directory ourselves: nobody else can then, and its time says nothing. */
+  #changes = 0;
 
   constructor(
     directory: LedgerDirectory,
@@ -75,9 +77,8 @@ export class RecordCount {
   async isFull(): Promise<boolean> {
     const known = this.#known;
     if (known !== undefined && this.#leavesMargin(known, 0, true)) return false;
-    const status = await this.#directory.check();
+    await this.#look();
     if (this.#trusted && known !== undefined) {
-      this.see(status);
       if (!known.changed && this.#leavesMargin(known, 0, false)) return false;
       // At the capacity nothing is added any more, so that this is how a full ledger answers.
       if (!known.changed && known.settled && known.seen >= this.#capacity) return true;
@@ -90,7 +91,7 @@ export class RecordCount {
    * @param status of the directory, a moment ago
    */
   async room(wanted: number, status: BigIntStats): Promise<number> {
-    this.see(status);
+    this.#see(status);
     const known = this.#known;
     if (this.#trusted && known !== undefined && this.#leavesMargin(known, wanted, known.changed))
       return wanted;
@@ -101,22 +102,21 @@ export class RecordCount {
     return Math.max(0, Math.min(wanted, this.#capacity - counted.seen));
   }
 
-  /** Takes note of changes by others. Under the lock, before a change of ours. */
-  see({ mtimeNs }: BigIntStats): void {
-    if (mtimeNs === this.#timeNs) return;
-    this.#timeNs = mtimeNs;
-    for (const counted of [this.#known, this.#running?.counted]) {
-      if (counted === undefined) continue;
-      counted.changed = true;
-      counted.settled = false;
-    }
+  /**
+   * Says that we are about to add or remove records. Under the lock; {@link endChange} or {@link forget} ends it.
+   * @param status of the directory, a moment ago
+   */
+  beginChange(status: BigIntStats): void {
+    this.#see(status);
+    this.#changes += 1;
   }
 
   /**
-   * Says that we added records, or removed some (negative). Under the lock.
+   * Says that we added records, or removed some (negative).
    * @param status of the directory, after that
    */
-  changedByUs(added: number, status: BigIntStats): void {
+  endChange(added: number, status: BigIntStats): void {
+    this.#changes += 1;
     this.#timeNs = status.mtimeNs;
     for (const counted of [this.#known, this.#running?.counted]) {
       if (counted === undefined) continue;
@@ -129,6 +129,7 @@ export class RecordCount {
   /** Forgets the count: something went wrong between a change and what would have been said of it. */
   forget(): void {
     this.#known = undefined;
+    if (this.#changes % 2 === 1) this.#changes += 1;
   }
 
   /** Counts in the background, if it is time. After a group of claims. */
@@ -152,9 +153,8 @@ export class RecordCount {
   }
 
   async #start(visit?: (name: string) => void): Promise<Counted> {
-    const status = await this.#directory.check();
+    const status = await this.#look();
     if (this.#running !== undefined) return this.#countBeside();
-    this.see(status);
     const counted = this.#begin(status);
     const promise = this.#count(counted, false, visit);
     this.#running = { promise, counted };
@@ -188,6 +188,25 @@ export class RecordCount {
     const scanMs = performance.now() - counted.sinceMs;
     this.#emit({ kind: "scan", underLock, scanMs, count: counted.seen, capacity: this.#capacity });
     return counted;
+  }
+
+  /** Looks at the directory without the lock. */
+  async #look(): Promise<BigIntStats> {
+    const changes = this.#changes;
+    const status = await this.#directory.check();
+    // While we changed it ourselves, its time was ours; the next look under the lock sees what others do.
+    if (changes === this.#changes && changes % 2 === 0) this.#see(status);
+    return status;
+  }
+
+  #see({ mtimeNs }: BigIntStats): void {
+    if (mtimeNs === this.#timeNs) return;
+    this.#timeNs = mtimeNs;
+    for (const counted of [this.#known, this.#running?.counted]) {
+      if (counted === undefined) continue;
+      counted.changed = true;
+      counted.settled = false;
+    }
   }
 
   #leavesMargin(known: Counted, wanted: number, changed: boolean): boolean {

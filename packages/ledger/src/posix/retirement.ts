@@ -98,11 +98,10 @@ export class Retirement {
   async #change(removedCount: number, change: () => Promise<void>): Promise<void> {
     const { count, directory } = this.#parts;
     try {
-      // Sees changes by others, which would look like ours afterwards.
-      count.see(await directory.check());
+      count.beginChange(await directory.check());
       await change();
       await directory.sync();
-      count.changedByUs(-removedCount, await directory.check());
+      count.endChange(-removedCount, await directory.check());
     } catch (error) {
       count.forget();
       throw diskFailure(directory.url, "retire records", error, "no");

@@ -30,8 +30,21 @@ export class Staging {
     });
   }
 
-  /** Writes one file; when this resolves, its content is durable. Answers its path. */
-  async write(text: string): Promise<string> {
+  /**
+   * Writes files; when this resolves, those that have a path are durable. First all are written, then all are fsynced:
+   * while the journal is being written, to make a file waits for it.
+   */
+  async write(texts: readonly string[]): Promise<({ path: string } | { error: unknown })[]> {
+    const made: ({ path: string; fd: number } | { error: unknown })[] = [];
+    for (const text of texts) made.push(await this.#make(text).catch((error: unknown) => ({ error })));
+    return Promise.all(
+      made.map((file) =>
+        "error" in file ? file : this.#finish(file).catch((error: unknown) => ({ error })),
+      ),
+    );
+  }
+
+  async #make(text: string): Promise<{ path: string; fd: number }> {
     const { calls, stagingPath } = this.#directory;
     this.#count += 1;
     const path = join(stagingPath, `${this.#prefix}-${this.#count}`);
@@ -43,20 +56,27 @@ export class Staging {
       return calls.open(path, NEW_FILE, 0o600);
     });
     try {
-      const bytes = Buffer.from(text);
-      const written = await calls.write(fd, bytes);
-      if (written < bytes.length) await calls.write(fd, bytes.subarray(written));
-      if (written < bytes.length && (await calls.fstat(fd)).size !== BigInt(bytes.length))
-        throw new TypeError("short write");
+      for (let rest = Buffer.from(text); rest.length > 0; ) rest = rest.subarray(await calls.write(fd, rest));
+      return { path, fd };
+    } catch (error) {
+      await quietly(calls.close(fd));
+      await this.discard(path);
+      throw error;
+    }
+  }
+
+  async #finish({ path, fd }: { path: string; fd: number }): Promise<{ path: string }> {
+    const { calls } = this.#directory;
+    try {
       await calls.fsync(fd);
     } catch (error) {
-      // After a failed fsync the kernel may call the file clean although it is not: it must never be used.
+      // The kernel may call the file clean from now on although it is not: it must never be used.
       await quietly(calls.close(fd));
       await this.discard(path);
       throw error;
     }
     await calls.close(fd);
-    return path;
+    return { path };
   }
 
   /** Removes a staging file; one that cannot be removed is left to a later start. */
@@ -65,23 +85,25 @@ export class Staging {
   }
 
   /**
-   * Removes what crashes left behind. Under the lock.
+   * What crashes left behind: paths of staging files that are too old to be anybody's.
    * @param names those names in the ledger's directory for which {@link maybeStaging} holds
    */
-  async removeStale(names: readonly string[], nowMs: number): Promise<void> {
+  async findStale(names: readonly string[], nowMs: number): Promise<string[]> {
     const { calls, path, stagingPath } = this.#directory;
     const candidates = names.map((name) => join(path, name));
     await calls.eachName(stagingPath, (name) => {
       candidates.push(join(stagingPath, name));
       return true;
     });
+    const stale: string[] = [];
     for (const candidate of candidates) {
       const status = await calls.lstat(candidate);
       if (status?.isFile() !== true) continue;
       const ageMs = nowMs - Number(status.mtimeNs) / 1e6;
       const staleMs = candidate.startsWith(join(path, ".tmp")) ? OTHERS_STALE_MS : OURS_STALE_MS;
-      if (ageMs >= staleMs) await calls.unlink(candidate);
+      if (ageMs >= staleMs) stale.push(candidate);
     }
+    return stale;
   }
 }
 
