@@ -8,13 +8,15 @@ import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { maxRecordPlaintextBytes, type RecordOpener, type RecordSealer } from "./core/record-layer.ts";
 import { TunnelLostError } from "./errors.ts";
+import { TurnEnd } from "./turn-end.ts";
 
 type Callback = (error?: Error | null) => void;
 
 /**
- * Up to here, what is written waits for the end of the event loop's turn: small writes then share a record, and records
- * of many streams leave one after the other, so that the other end wakes up once for all of them. A record costs what
- * some kilobytes do, and waking up a process more than that.
+ * Up to here, what is written or received waits for the end of the event loop's turn. Small writes then share a record;
+ * records of many streams are opened, or sealed, one after the other, which costs half of what it does one by one; and
+ * they leave together, so that the other end wakes up once for all of them. A record costs what some kilobytes do, and
+ * waking up a process more than that.
  */
 const holdBytes = 16 * 1024;
 
@@ -37,7 +39,29 @@ export class RecordStream extends Duplex {
   #heldBytes = 0;
   /** Records, in parts, that are to be sent with it. */
   #sealed: Uint8Array[] = [];
-  #turn: NodeJS.Immediate | undefined;
+  #isSending = false;
+  /** Bytes of the wire, to be opened. */
+  #received: Uint8Array[] = [];
+  #receivedBytes = 0;
+  #isReceiving = false;
+  /** What was in them, to be read. */
+  #opened: Uint8Array[] = [];
+  #failure: Error | undefined;
+
+  static readonly #sending = new TurnEnd<RecordStream>(
+    (stream) => stream.#sealHeld(),
+    (stream) => {
+      stream.#isSending = false;
+      stream.#sendHeld();
+    },
+  );
+  static readonly #receiving = new TurnEnd<RecordStream>(
+    (stream) => stream.#open(),
+    (stream) => {
+      stream.#isReceiving = false;
+      stream.#give();
+    },
+  );
 
   /** @param socket made with `allowHalfOpen`; it belongs to the stream from here on */
   constructor(socket: Socket, { sealer, opener, rest }: RecordStreamParts) {
@@ -49,7 +73,7 @@ export class RecordStream extends Duplex {
     socket.on("end", () => this.#socketEnded());
     socket.on("drain", () => this.#drained());
     socket.on("timeout", () => this.emit("timeout"));
-    socket.on("error", (cause) => this.destroy(new TunnelLostError("the connection failed", { cause })));
+    socket.on("error", (cause) => this.#socketFailed(cause));
     socket.on("close", () => this.#socketClosed());
     if (rest !== undefined && rest.length > 0) this.#receive(rest);
   }
@@ -112,7 +136,8 @@ export class RecordStream extends Duplex {
   }
 
   override _destroy(error: Error | null, callback: Callback): void {
-    clearImmediate(this.#turn);
+    this.#received = [];
+    this.#opened = [];
     const waiting = this.#waitingForDrain;
     this.#waitingForDrain = undefined;
     this.#socket.destroy();
@@ -139,7 +164,8 @@ export class RecordStream extends Duplex {
   /** A little waits for the end of the turn, and whoever writes may go on; more goes at once, as fast as it leaves. */
   #sendOrWait(callback: Callback): void {
     if (this.#sealed.length === 0 && this.#heldBytes < holdBytes) {
-      this.#turn ??= setImmediate(() => this.#endTurn());
+      if (!this.#isSending) RecordStream.#sending.add(this);
+      this.#isSending = true;
       if (this.#socket.writableNeedDrain) this.#waitingForDrain = callback;
       else callback();
       return;
@@ -152,7 +178,17 @@ export class RecordStream extends Duplex {
     }
   }
 
-  #endTurn(): void {
+  #sealHeld(): void {
+    if (this.destroyed) return;
+    try {
+      this.#seal();
+    } catch (error) {
+      this.destroy(asError(error));
+    }
+  }
+
+  #sendHeld(): void {
+    if (this.destroyed) return;
     try {
       this.#flush();
     } catch (error) {
@@ -162,8 +198,6 @@ export class RecordStream extends Duplex {
 
   /** Sends all that is held. @returns whether the connection has room for more */
   #flush(): boolean {
-    clearImmediate(this.#turn);
-    this.#turn = undefined;
     this.#seal();
     const [only] = this.#sealed;
     if (only === undefined) return !this.#socket.writableNeedDrain;
@@ -186,22 +220,59 @@ export class RecordStream extends Duplex {
 
   #receive(chunk: Uint8Array): void {
     if (this.destroyed) return;
-    try {
-      const { data, ended } = this.#opener.push(chunk);
-      let wantsMore = true;
-      for (const bytes of data) wantsMore = this.push(bytes);
-      if (ended && !this.#ended) {
-        this.#ended = true;
-        this.push(null);
-        // What follows an end record can only be a FIN: read on, so that anything else is found.
-        this.#socket.resume();
-      } else if (!wantsMore) this.#socket.pause();
-    } catch (error) {
-      this.destroy(asError(error));
+    this.#received.push(chunk);
+    this.#receivedBytes += chunk.length;
+    if (this.#receivedBytes >= holdBytes) this.#take();
+    else if (!this.#isReceiving) {
+      this.#isReceiving = true;
+      RecordStream.#receiving.add(this);
     }
   }
 
+  /** Opens what was received, and gives it to the reader, at once. */
+  #take(): void {
+    this.#open();
+    this.#give();
+  }
+
+  #open(): void {
+    const received = this.#received;
+    this.#received = [];
+    this.#receivedBytes = 0;
+    try {
+      for (const chunk of received)
+        for (const bytes of this.#opener.push(chunk).data) this.#opened.push(bytes);
+    } catch (error) {
+      this.#failure = asError(error);
+    }
+  }
+
+  #give(): void {
+    const opened = this.#opened;
+    this.#opened = [];
+    let wantsMore = true;
+    for (const bytes of opened) {
+      if (this.destroyed) return;
+      wantsMore = this.push(bytes);
+    }
+    if (this.destroyed) return;
+    if (this.#failure !== undefined) this.destroy(this.#failure);
+    else if (this.#opener.ended && !this.#ended) {
+      this.#ended = true;
+      this.push(null);
+      // What follows an end record can only be a FIN: read on, so that anything else is found.
+      this.#socket.resume();
+    } else if (!wantsMore) this.#socket.pause();
+  }
+
+  #socketFailed(cause: Error): void {
+    this.#take();
+    this.destroy(new TunnelLostError("the connection failed", { cause }));
+  }
+
   #socketEnded(): void {
+    this.#take();
+    if (this.destroyed) return;
     try {
       this.#opener.finish();
     } catch (cause) {
@@ -210,6 +281,7 @@ export class RecordStream extends Duplex {
   }
 
   #socketClosed(): void {
+    this.#take();
     if (!this.destroyed && !(this.#ended && this.writableFinished)) {
       this.destroy(new TunnelLostError("the connection was closed"));
     }

@@ -31,6 +31,7 @@ export const maxRecordCount = 2 ** 48;
 const joinedBytes = 16_384;
 
 const algorithm = "aes-256-gcm";
+const decipherOptions = { authTagLength: recordTagBytes };
 const noBytes = new Uint8Array();
 
 /** For tests: a place to start, and a shorter life of a key. */
@@ -77,6 +78,8 @@ class RecordSequence {
 /** Seals what one end sends. */
 export class RecordSealer {
   readonly #sequence: RecordSequence;
+  /** Header of the record in hand; OpenSSL reads it when it is given. */
+  readonly #header = Buffer.alloc(recordHeaderBytes);
   #ended = false;
 
   /** @param keys of the direction in which this end sends */
@@ -115,9 +118,10 @@ export class RecordSealer {
     const record = Buffer.allocUnsafe(
       isJoined ? recordHeaderBytes + plaintext.length + recordTagBytes : recordHeaderBytes,
     );
-    record.writeUIntBE(plaintext.length + recordTagBytes, 0, recordHeaderBytes);
+    this.#header.writeUIntBE(plaintext.length + recordTagBytes, 0, recordHeaderBytes);
+    record.set(this.#header);
     const cipher = createCipheriv(algorithm, key, nonce);
-    cipher.setAAD(record.subarray(0, recordHeaderBytes));
+    cipher.setAAD(this.#header);
     const sealed = cipher.update(plaintext);
     cipher.final();
     const tag = cipher.getAuthTag();
@@ -194,7 +198,7 @@ export class RecordOpener {
       this.#fail("length", `a record of ${length} bytes was announced`);
     }
     if (chunk.length - at >= length) {
-      this.#open(chunk.subarray(at, at + length), data);
+      this.#open(chunk, at, at + length, data);
       return at + length;
     }
     this.#record = Buffer.allocUnsafe(length);
@@ -209,25 +213,25 @@ export class RecordOpener {
     this.#recordHave += to - from;
     if (this.#recordHave === record.length) {
       this.#record = undefined;
-      this.#open(record, data);
+      this.#open(record, 0, record.length, data);
     }
     return to;
   }
 
-  #open(record: Uint8Array, data: Uint8Array[]): void {
-    const tagAt = record.length - recordTagBytes;
+  #open(bytes: Uint8Array, from: number, to: number, data: Uint8Array[]): void {
+    const tagAt = to - recordTagBytes;
     const { key, nonce } = this.#next();
-    const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: recordTagBytes });
+    const decipher = createDecipheriv(algorithm, key, nonce, decipherOptions);
     decipher.setAAD(this.#header);
-    decipher.setAuthTag(record.subarray(tagAt));
-    const plaintext = decipher.update(record.subarray(0, tagAt));
+    decipher.setAuthTag(bytes.subarray(tagAt, to));
+    const plaintext = decipher.update(bytes.subarray(from, tagAt));
     try {
       decipher.final();
     } catch (cause) {
       this.#fail("authentication", "a record is not what the other end sealed", { cause });
     }
     this.#headerHave = 0;
-    if (tagAt === 0) this.#ended = true;
+    if (tagAt === from) this.#ended = true;
     else data.push(plaintext);
   }
 
