@@ -162,7 +162,6 @@ export class PostgresServer implements AsyncDisposable {
       unix_socket_directories: "",
       shared_buffers: "32MB",
       max_connections: "200",
-      fsync: "on",
       ...this.#settings,
       ...settings,
     };
