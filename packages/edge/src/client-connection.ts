@@ -50,10 +50,10 @@ export class ClientConnection {
 
   /** Serves a request once those before it are answered. @param begin starts it; {@link ended} must be called at its end */
   serve(begin: () => Served): void {
-    if (this.#current === undefined && !this.#isLast) this.#current = begin();
-    else if (this.#isLast) return;
+    if (this.#isLast) return;
+    if (this.#current === undefined) this.#current = begin();
     else if (this.#waiting.length < this.#limits.pipelinedCount) this.#waiting.push(begin);
-    else this.#socket.destroy();
+    else this.endAfterCurrent();
   }
 
   /** The request that was served is answered, or its client gone. */

@@ -10,7 +10,7 @@ import type { CertificatePair } from "./certificate.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { type AllowedRoute, allowedRoutes, type EdgeMode, type IdGrammar } from "./core/allowlist.ts";
 import type { BackendOrigin } from "./core/backend-origin.ts";
-import { decideRequest } from "./core/decide-request.ts";
+import { decideRequest, maxHeadBytes } from "./core/decide-request.ts";
 import type { Refusal } from "./core/refusal.ts";
 import { Exchange, type Outcome } from "./exchange.ts";
 import { type EdgeLimits, resolveLimits } from "./limits.ts";
@@ -75,7 +75,7 @@ export class EdgeListener {
       requestCert: needsClient,
       rejectUnauthorized: needsClient,
       handshakeTimeout: limits.headTimeoutMs,
-      maxHeaderSize: limits.headBytes,
+      maxHeaderSize: maxHeadBytes,
       headersTimeout: limits.headTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.idleTimeoutMs,
@@ -226,8 +226,7 @@ export class EdgeListener {
     const nowMs = performance.now();
     for (const [exchange, startMs] of this.#exchanges) {
       const ratio = (nowMs - startMs) / this.#limits.answerTimeoutMs;
-      if (ratio >= 1) exchange.destroy();
-      else if (ratio >= giveUpRatio) exchange.giveUp();
+      if (ratio >= giveUpRatio && !exchange.giveUp() && ratio >= 1) exchange.destroy();
     }
   }
 }

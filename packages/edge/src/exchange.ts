@@ -109,11 +109,12 @@ export class Exchange implements Served, Dispatcher.DispatchHandler {
     request.on("error", () => undefined);
   }
 
-  /** The deadline of the answer has come. */
-  giveUp(): void {
-    if (this.#parts.response.headersSent) return;
+  /** No answer will come in time: answers by itself. @returns false when an answer has begun already */
+  giveUp(): boolean {
+    if (this.#isOver || this.#parts.response.headersSent) return false;
     const error = new DOMException("no answer in time", "TimeoutError");
     this.refuse("unavailable", true, { kind: "unavailable", error });
+    return true;
   }
 
   /** Cuts the client off. */

@@ -1,7 +1,5 @@
 /** Every bound of an edge. Defaults are the original's where it has them. */
 export interface EdgeLimits {
-  /** Longest request head. @default 16_384 */
-  headBytes: number;
   /** A handshake, and after it a request head, must be there within it. @default 5_000 */
   headTimeoutMs: number;
   /** A whole request, body and all, must be there within it. @default 15_000 */
@@ -12,7 +10,7 @@ export interface EdgeLimits {
   idleTimeoutMs: number;
   /** Client connections served; further ones get 503, and past twice as many nothing. @default 1_024 */
   connectionCount: number;
-  /** Requests on one connection that may wait for the one before them; with one more it is cut. @default 16 */
+  /** Requests on one connection that may wait for the one before them; with one more, none of them is served and it ends. @default 16 */
   pipelinedCount: number;
   /** After a refusal, what the client still sends is read for so long, so that no reset destroys the answer. @default 2_000 */
   lingerMs: number;
@@ -33,7 +31,6 @@ export interface EdgeLimits {
 /** The bounds with what is given changed. */
 export function resolveLimits(given: Partial<EdgeLimits> = {}): EdgeLimits {
   return {
-    headBytes: 16_384,
     headTimeoutMs: 5_000,
     requestTimeoutMs: 15_000,
     answerTimeoutMs: 100_000,

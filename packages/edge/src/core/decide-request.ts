@@ -7,6 +7,9 @@ import type { Refusal } from "./refusal.ts";
 /** The most that a request body may be. */
 export const maxBodyBytes = 65_536;
 
+/** The most that a request head may be, line ends and all. */
+export const maxHeadBytes = 16_384;
+
 /** A request's head, as the parser gives it. */
 export interface RequestHead {
   readonly method: string;
@@ -38,6 +41,7 @@ export type Decision =
 /** @param routes the listener's {@link AllowedRoute}s */
 export function decideRequest(routes: readonly AllowedRoute[], head: RequestHead): Decision {
   const { method, target, fields } = head;
+  if (headBytesOf(head) > maxHeadBytes) return refuse("head-too-large", true);
   const framing = framingOf(head);
   const options = connectionOptions(fields);
   if (framing === undefined || stripsEssentials(options)) return refuse("malformed", true);
@@ -55,6 +59,15 @@ export function decideRequest(routes: readonly AllowedRoute[], head: RequestHead
 
 function refuse(refusal: Refusal, closes: boolean): Decision {
   return { kind: "refuse", refusal, closes };
+}
+
+/** With the spaces and line ends that the parser in front does not count. */
+function headBytesOf({ method, target, version, fields }: RequestHead): number {
+  let bytes = method.length + target.length + version.length + " HTTP/".length + 1 + "\r\n\r\n".length;
+  for (let at = 0; at < fields.length; at += 2) {
+    bytes += (fields[at] as string).length + (fields[at + 1] as string).length + ": \r\n".length;
+  }
+  return bytes;
 }
 
 /** The declared length, or `chunked`; undefined where it cannot be told for certain (RFC 9112 sections 3.2 and 6). */
