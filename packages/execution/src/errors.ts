@@ -85,7 +85,8 @@ export class CallError extends ExecutionError {
   readonly problems: readonly { readonly code: string; readonly field: string }[];
 
   constructor(trouble: Trouble, options?: ErrorOptions) {
-    super(`${trouble.what}; ${trouble.advice}`, options ?? { cause: trouble.cause });
+    const { what, advice, cause } = trouble;
+    super(`${what}; ${advice}`, options ?? (cause === undefined ? undefined : { cause }));
     this.code = trouble.code;
     this.sent = trouble.sent;
     this.next = trouble.next;

@@ -1,0 +1,147 @@
+import { writeFile } from "node:fs/promises";
+import { expect, test, vi } from "vitest";
+import { CapabilityClient, capabilityOptionsFromEnvironment, unknownCapability } from "../src/index.ts";
+import { failureOf, testDirectory, tokenFile } from "./support/client.ts";
+import { answer, rawRouter } from "./support/raw-router.ts";
+import { vectors } from "./support/vectors.ts";
+
+const discovery = vectors.tokens.capability;
+const ready = vectors.http.find(({ apiServerVerdict }) => apiServerVerdict?.state === "ready")?.expect?.json;
+
+async function clientFor(url: string, options: { timeoutMs?: number; tokenFile?: string } = {}) {
+  const file = options.tokenFile ?? (await tokenFile(discovery));
+  return new CapabilityClient({ url, allowInsecureHttp: true, ...options, tokenFile: file });
+}
+
+test.each(vectors.apiServer.configuration)("vector: $name", async ({ env, state }) => {
+  const verdict = await new CapabilityClient(() => capabilityOptionsFromEnvironment(env)).probe();
+  expect(verdict).toMatchObject({ state, available: false });
+});
+
+test.each(vectors.apiServer.responses)(
+  "vector over TCP: $name",
+  async ({ status, body, bodyRepeat, state, available }) => {
+    const text = body ?? bodyRepeat?.char.repeat(bodyRepeat.count) ?? "";
+    await using router = await rawRouter(() => answer(status, text));
+    expect(await (await clientFor(router.url)).probe()).toMatchObject({ state, available });
+    expect(router.received).toHaveLength(1);
+  },
+);
+
+test("a probe is one GET with the discovery token, below the URL's path", async () => {
+  await using router = await rawRouter(() => answer(200, ready));
+  const verdict = await (await clientFor(`${router.url}/plane/`)).probe();
+  expect(verdict).toMatchObject({ state: "ready", available: true, eligibleNodes: 2, parentRouting: false });
+  expect(router.received[0]?.line).toBe("GET /plane/v1/capabilities HTTP/1.1");
+  expect(router.received[0]?.headers.get("authorization")).toBe(`Bearer ${discovery}`);
+});
+
+test("the environment is read for each probe", async () => {
+  await using router = await rawRouter(() => answer(200, ready));
+  const env: Record<string, string> = {
+    CELLN_ROUTER_URL: router.url,
+    CELLN_CAPABILITY_TOKEN_FILE: await tokenFile(discovery),
+  };
+  const client = new CapabilityClient(() => capabilityOptionsFromEnvironment(env));
+  expect(await client.probe()).toMatchObject({ state: "disabled" });
+  env["CELLN_ENABLED"] = "true";
+  expect(await client.probe()).toMatchObject({ state: "transport_invalid" });
+  env["CELLN_ALLOW_INSECURE_HTTP"] = "true";
+  expect(await client.probe()).toMatchObject({ state: "ready" });
+});
+
+test("the token file is read for each probe, and a bad one is a state", async () => {
+  await using router = await rawRouter(() => answer(200, ready));
+  const path = `${await testDirectory()}/token`;
+  const client = await clientFor(router.url, { tokenFile: path });
+  expect(await client.probe()).toMatchObject({
+    state: "credential_invalid",
+    reason: "Celln read-only credential unavailable",
+  });
+  for (const { fileBase64, valid, token } of vectors.tokenFiles) {
+    await writeFile(path, Buffer.from(fileBase64, "base64"));
+    const before = router.received.length;
+    const { state, reason } = await client.probe();
+    if (valid) expect(router.received.at(-1)?.headers.get("authorization")).toBe(`Bearer ${token}`);
+    else expect(reason).toBe("Celln read-only credential invalid");
+    expect(state).toBe(valid ? "ready" : "credential_invalid");
+    expect(router.received.length - before).toBe(valid ? 1 : 0);
+  }
+});
+
+test("a redirect is not followed", async () => {
+  await using other = await rawRouter(() => answer(200, ready));
+  const head = `HTTP/1.1 302 Found\r\nLocation: ${other.url}/v1/capabilities\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
+  await using router = await rawRouter(() => head);
+  expect(await (await clientFor(router.url)).probe()).toMatchObject({
+    state: "unreachable",
+    reason: "Celln authenticated capability probe refused or unavailable",
+  });
+  expect(other.connections()).toBe(0);
+});
+
+const failed = "Celln authenticated capability probe failed (router unreachable or TLS/configuration error)";
+const oversized = "Celln capability response invalid or oversized";
+test.each<[string, string | undefined, string, string]>([
+  ["never answers", undefined, "unreachable", failed],
+  ["hangs up", "", "unreachable", failed],
+  ["is cut off in a 200", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "incompatible", oversized],
+  [
+    "is cut off in a 404",
+    "HTTP/1.1 404 OK\r\nContent-Length: 9\r\n\r\n{",
+    "not_installed",
+    "Celln one-shot capabilities endpoint was not found on the configured router",
+  ],
+])("a router that %s", async (_, bytes, state, reason) => {
+  await using router = await rawRouter(() => bytes);
+  expect(await (await clientFor(router.url, { timeoutMs: 200 })).probe()).toMatchObject({ state, reason });
+});
+
+test("nobody listens", async () => {
+  const router = await rawRouter(() => "");
+  await router[Symbol.asyncDispose]();
+  expect(await (await clientFor(router.url)).probe()).toMatchObject({ state: "unreachable", reason: failed });
+});
+
+test("five seconds are the most, also for a body that comes byte by byte", async () => {
+  await using router = await rawRouter((_, __, socket) => {
+    const drip = setInterval(() => socket.write(" "), 20);
+    socket.on("close", () => clearInterval(drip)).write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    return undefined;
+  });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const verdict = (await clientFor(router.url, { timeoutMs: 60_000 })).probe();
+    await expect.poll(() => router.received.length, { interval: 0 }).toBe(1);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await verdict).toMatchObject({ available: false });
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a body of exactly 2 MiB is read", async () => {
+  const text = JSON.stringify(ready).padEnd(2 * 1024 * 1024);
+  await using router = await rawRouter(() => answer(200, text));
+  expect(await (await clientFor(router.url)).probe()).toMatchObject({ state: "ready" });
+});
+
+test("a caller that gives up gets its own reason", async () => {
+  await using router = await rawRouter(() => undefined);
+  const controller = new AbortController();
+  const verdict = (await clientFor(router.url)).probe({ signal: controller.signal });
+  await expect.poll(() => router.received.length).toBe(1);
+  controller.abort(new TypeError("no more"));
+  expect(await failureOf(verdict)).toEqual(new TypeError("no more"));
+});
+
+test("before a probe nothing is known", () => {
+  expect(unknownCapability).toEqual({ state: "unknown", available: false, reason: "not confirmed" });
+});
+
+test("options that cannot be used are errors at once", () => {
+  const options = { url: "https://router", tokenFile: "/t" };
+  expect(() => new CapabilityClient({ ...options, timeoutMs: 0 })).toThrow("timeoutMs");
+  expect(() => new CapabilityClient({ ...options, ca: "x" })).toThrow("ca has no PEM certificate");
+  expect(() => new CapabilityClient({ ...options, ca: "x", caFile: "/c" })).toThrow("exclude each other");
+});

@@ -1,0 +1,107 @@
+import { expect, test } from "vitest";
+import { answers } from "../../src/core/answer-table.ts";
+import { classifyAnswer } from "../../src/core/classify-answer.ts";
+import { vectors } from "../support/vectors.ts";
+
+const classify = (status: number, body: string) => classifyAnswer(status, new TextEncoder().encode(body));
+
+/** Who may do what after each answer: as the protocol's tables tell it, written down once more. */
+const expected: Readonly<Record<string, string>> = {
+  "400 backend pin is not configured": "PIN_UNKNOWN no never",
+  "400 id must be a nonempty ASCII alphanumeric, dash, underscore or dot path component":
+    "ID_REFUSED no never",
+  "400 malformed request line": "MALFORMED_CALL no never",
+  "400 prewarm requires an explicit backend pin": "PIN_MISPLACED no never",
+  "401 unauthorized": "UNAUTHORIZED no same-id",
+  "404 not found": "ROUTE_UNKNOWN no never",
+  "404 unknown execution": "UNKNOWN_EXECUTION no same-id",
+  "409 execution already binds a different backend; no reroute": "PIN_CONFLICT maybe never",
+  "409 execution id already binds different request bytes": "ID_CONFLICT no never",
+  "413 request body exceeds 64 KiB or is empty": "BODY_SIZE no never",
+  "502 parent outcome uncertain; reconcile original owner": "PARENT_UNCERTAIN maybe operator",
+  "502 scoped outcome uncertain; retry the same request": "SCOPED_UNCERTAIN maybe same-id",
+  "503 capability probe unavailable": "PROBE_BUSY no same-id",
+  "503 durable admission unavailable; retry same id": "ADMISSION_UNAVAILABLE yes same-id",
+  "503 execution journal unavailable; do not replay": "JOURNAL_UNAVAILABLE maybe operator",
+  "503 execution ownership unavailable": "OWNERSHIP_UNREADABLE maybe same-id",
+  "503 execution worker unavailable": "WORKER_UNAVAILABLE yes same-id",
+  "503 interrupted execution requires operator reconciliation; teardown is unproven; do not replay":
+    "INTERRUPTED yes operator",
+  "503 node at capacity": "AT_CAPACITY yes never",
+  "503 ownership capacity exhausted; operator reconciliation required": "LEDGER_FULL no operator",
+  "503 ownership unavailable; retry same request without changing id": "OWNERSHIP_UNAVAILABLE no same-id",
+  "503 pinned prewarm unavailable; no fallback": "PREWARM_UNAVAILABLE maybe same-id",
+  "503 recorded owner removed from configured backends; no reroute": "OWNER_REMOVED maybe operator",
+  "503 recorded owner unavailable or outcome lost; no reroute or replay": "OWNER_LOST maybe operator",
+  "503 router credentials unavailable": "ROUTER_CREDENTIALS no same-id",
+  "503 submission outcome unknown; owner retained; POST will not be replayed":
+    "OUTCOME_UNKNOWN maybe same-id",
+  "503 terminal record not durable; do not replay": "NOT_DURABLE yes same-id",
+};
+
+test.each(Object.entries(expected))("%s", (answer, meaning) => {
+  const status = Number(answer.slice(0, 3));
+  const trouble = classify(status, JSON.stringify({ error: answer.slice(4) }));
+  expect(`${trouble.code} ${trouble.sent} ${trouble.next}`).toBe(`CELLKIT_EXECUTION_${meaning}`);
+  expect(trouble).toMatchObject({ status, routerText: answer.slice(4) });
+});
+
+const rows = Object.entries(answers).flatMap(([name, { texts }]) =>
+  Object.entries<readonly string[]>(texts).flatMap(([status, known]) =>
+    known.map((text) => [name, Number(status), text] as const),
+  ),
+);
+
+test("every text with a status has one meaning", () => {
+  const keys = rows.map(([, status, text]) => `${status} ${text}`);
+  expect(new Set(keys).size).toBe(keys.length);
+});
+
+test.each(rows)("%s is found by %i %s", (name, status, text) => {
+  expect(classify(status, JSON.stringify({ error: text })).code).toBe(`CELLKIT_EXECUTION_${name}`);
+});
+
+const refusals = vectors.http.flatMap(({ name, expect: reply }) =>
+  reply == null || reply.status < 300 ? [] : [{ name, status: reply.status, json: reply.json }],
+);
+
+test.each(refusals)("vector: $name has a text of the table", ({ status, json }) => {
+  const { code, what } = classify(status, JSON.stringify(json));
+  expect(code).not.toMatch(/UNEXPECTED|GATEWAY/);
+  expect(what).toContain('"');
+});
+
+test.each<[number, string, string]>([
+  [302, "", "REDIRECTED maybe same-id"],
+  [400, '{"error":"missing field `id` at line 1"}', "REQUEST_REFUSED yes never"],
+  [403, "<html>", "UNAUTHORIZED no same-id"],
+  [404, "<html>", "ROUTE_UNKNOWN no never"],
+  [404, "configured protocol route required\n", "ROUTE_UNKNOWN no never"],
+  [409, '{"error":"something else"}', "UNEXPECTED_ANSWER maybe operator"],
+  [413, "invalid or oversized parent request\n", "BODY_SIZE no never"],
+  [422, '{"error":"no such member"}', "REQUEST_REFUSED yes never"],
+  [500, "", "GATEWAY maybe same-id"],
+  [502, "parent owner unavailable; reconcile original identity\n", "GATEWAY maybe same-id"],
+  [503, '{"error":"a text of tomorrow"}', "GATEWAY maybe same-id"],
+  [503, "ownership unavailable", "GATEWAY maybe same-id"],
+  [418, "", "UNEXPECTED_ANSWER maybe operator"],
+  [204, "", "UNEXPECTED_ANSWER maybe operator"],
+])("%i %s is told by its status", (status, body, meaning) => {
+  const trouble = classify(status, body);
+  expect(`${trouble.code} ${trouble.sent} ${trouble.next}`).toBe(`CELLKIT_EXECUTION_${meaning}`);
+});
+
+test("a refusal's reason, detail and problems are kept, within bounds", () => {
+  const problems = Array.from({ length: 100 }, () => ({ code: "c", field: "f", message: "m" }));
+  const body = { error: "invalid execution request", problems, reason: "r".repeat(900), detail: 7 };
+  const trouble = classify(400, JSON.stringify(body));
+  expect(trouble.problems).toHaveLength(64);
+  expect(trouble.reason).toHaveLength(200);
+  expect(trouble.detail).toBeUndefined();
+});
+
+test("words that are not known stay out of the message", () => {
+  const trouble = classify(400, '{"error":"unknown field `my-secret`"}');
+  expect(trouble.what + trouble.advice).not.toContain("my-secret");
+  expect(trouble.routerText).toContain("my-secret");
+});

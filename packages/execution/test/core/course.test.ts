@@ -1,0 +1,155 @@
+import fc from "fast-check";
+import { expect, inject, test } from "vitest";
+import { type AnswerName, answers } from "../../src/core/answer-table.ts";
+import { classifyAnswer } from "../../src/core/classify-answer.ts";
+import {
+  type Knowledge,
+  learn,
+  nextStep,
+  nothingKnown,
+  type Outcome,
+  type Purpose,
+} from "../../src/core/course.ts";
+import { delayMs } from "../../src/core/pace.ts";
+import { lostTrouble, unreachableTrouble } from "../../src/core/trouble.ts";
+
+const runs = { seed: inject("seed"), numRuns: inject("size") === "long" ? 50_000 : 1_000 };
+const pace = { minMs: 100, maxMs: 5_000 };
+
+const record = (phase: string): Outcome => ({ kind: "record", record: { requestId: "run-1", phase } });
+const lost: Outcome = { kind: "trouble", trouble: lostTrouble("http://r", "reset") };
+const unreachable: Outcome = { kind: "trouble", trouble: unreachableTrouble("http://r", "refused") };
+function told(name: AnswerName): Outcome {
+  const [[status, [text] = []] = ["502", [""]]] = Object.entries<readonly string[]>(answers[name].texts);
+  const body = new TextEncoder().encode(JSON.stringify({ error: text }));
+  return { kind: "trouble", trouble: classifyAnswer(Number(status), body) };
+}
+
+/** Plays outcomes until something is settled; `wait` is the end of a course that would go on. */
+function play(purpose: Purpose, outcomes: readonly Outcome[], from: Knowledge = nothingKnown): string {
+  let known = from;
+  let nowMs = 0;
+  let last = "wait";
+  for (const [index, outcome] of outcomes.entries()) {
+    known = learn(known, outcome);
+    const plan = { purpose, id: "run-1", deadlineMs: 10_000, pace };
+    const step = nextStep(plan, known, outcome, { tries: index + 1, nowMs, random: 0.5 });
+    if (step.kind === "settled") return `settled ${step.record.phase}`;
+    if (step.kind === "fail") return `${step.error.code.slice(18)} ${step.error.sent} ${step.error.next}`;
+    nowMs += step.forMs;
+    last = step.kind;
+  }
+  return last;
+}
+
+test.each<[Purpose, Outcome[], string]>([
+  ["submit", [record("Admitting")], "settled Admitting"],
+  ["submit", [lost, record("Succeeded")], "settled Succeeded"],
+  [
+    "submit",
+    [told("OWNERSHIP_UNAVAILABLE"), unreachable, told("OUTCOME_UNKNOWN"), told("OWNER_LOST")],
+    "wait",
+  ],
+  ["submit", [told("UNAUTHORIZED")], "UNAUTHORIZED no same-id"],
+  ["submit", [lost, told("UNAUTHORIZED")], "UNAUTHORIZED maybe same-id"],
+  ["submit", [lost, told("LEDGER_FULL")], "LEDGER_FULL maybe operator"],
+  ["submit", [lost, told("ID_CONFLICT")], "ID_CONFLICT no never"],
+  ["submit", [told("AT_CAPACITY")], "AT_CAPACITY yes never"],
+  ["submit", [told("INTERRUPTED")], "INTERRUPTED yes operator"],
+  ["submit", [told("JOURNAL_UNAVAILABLE")], "JOURNAL_UNAVAILABLE maybe operator"],
+  ["result", [record("Admitting"), record("Running"), record("Failed")], "settled Failed"],
+  [
+    "result",
+    [record("Tomorrow"), lost, told("UNAUTHORIZED"), told("OWNER_REMOVED"), told("NOT_DURABLE")],
+    "wait",
+  ],
+  ["result", [told("JOURNAL_UNAVAILABLE"), record("Cancelled")], "settled Cancelled"],
+  ["result", [told("UNKNOWN_EXECUTION")], "UNKNOWN_EXECUTION no same-id"],
+  ["result", [record("Running"), told("UNKNOWN_EXECUTION")], "UNKNOWN_EXECUTION yes operator"],
+  ["result", [told("ROUTE_UNKNOWN")], "ROUTE_UNKNOWN no never"],
+  ["cancel", [record("Cancelling"), record("Cancelled")], "settled Cancelled"],
+  ["cancel", [record("Cancelling"), told("OWNER_LOST"), record("Succeeded")], "settled Succeeded"],
+  ["cancel", [told("UNKNOWN_EXECUTION")], "UNKNOWN_EXECUTION no same-id"],
+])("%s: case %#", (purpose, outcomes, end) => {
+  expect(play(purpose, outcomes)).toBe(end);
+});
+
+test.each<[Purpose, Outcome, string]>([
+  ["submit", lost, "DEADLINE maybe same-id"],
+  ["submit", unreachable, "DEADLINE no same-id"],
+  ["submit", told("OWNER_LOST"), "DEADLINE maybe operator"],
+  ["result", record("Running"), "DEADLINE yes same-id"],
+  ["cancel", record("Cancelling"), "DEADLINE yes same-id"],
+])("%s: at the deadline the last try decides what is next (case %#)", (purpose, outcome, end) => {
+  expect(
+    play(
+      purpose,
+      Array.from({ length: 40 }, () => outcome),
+    ),
+  ).toBe(end);
+});
+
+test("once a try may have arrived, nothing but a conflict makes that unsaid", () => {
+  const some = fc.constantFrom<AnswerName>(
+    "OWNERSHIP_UNAVAILABLE",
+    "UNAUTHORIZED",
+    "ROUTER_CREDENTIALS",
+    "OWNER_LOST",
+  );
+  fc.assert(
+    fc.property(fc.array(some), fc.array(some), (before, after) => {
+      const known = [...before.map(told), lost, ...after.map(told)].reduce(learn, nothingKnown);
+      expect(known.sent).not.toBe("no");
+    }),
+    runs,
+  );
+});
+
+test("a course always ends: settled, failed, or with its deadline, and never waits beyond it", () => {
+  const names = Object.keys(answers) as AnswerName[];
+  const outcome = fc.oneof(
+    fc.constantFrom(...names.map(told)),
+    fc.constantFrom(lost, unreachable, record("Running"), record("Succeeded")),
+  );
+  const purpose = fc.constantFrom<Purpose>("submit", "result", "cancel");
+  fc.assert(
+    fc.property(
+      purpose,
+      fc.array(outcome, { minLength: 200, maxLength: 200 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (what, met, random) => {
+        let known = nothingKnown;
+        let nowMs = 0;
+        for (const [index, each] of met.entries()) {
+          known = learn(known, each);
+          const plan = { purpose: what, id: "run-1", deadlineMs: 10_000, pace };
+          const step = nextStep(plan, known, each, { tries: index + 1, nowMs, random });
+          if (step.kind !== "wait") return;
+          expect(step.forMs).toBeGreaterThan(0);
+          nowMs += step.forMs;
+          expect(nowMs).toBeLessThanOrEqual(10_000);
+        }
+        throw new TypeError("it went on for ever");
+      },
+    ),
+    runs,
+  );
+});
+
+test("pauses grow from the shortest to the longest and stay within both", () => {
+  expect([1, 2, 3, 5, 9, 40].map((tries) => delayMs(pace, tries, 0.5))).toEqual([
+    100, 160, 256, 655, 4295, 5000,
+  ]);
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 10_000 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (tries, random) => {
+        const ms = delayMs(pace, tries, random);
+        expect(ms).toBeGreaterThanOrEqual(100);
+        expect(ms).toBeLessThanOrEqual(5_000);
+      },
+    ),
+    runs,
+  );
+});

@@ -1,0 +1,218 @@
+import type { Socket } from "node:net";
+import { inspect } from "node:util";
+import { expect, test } from "vitest";
+import { failureOf, quickClient, token } from "./support/client.ts";
+import { answer, rawRouter, refusal, type Script } from "./support/raw-router.ts";
+import { moteRequest, succeeded } from "./support/requests.ts";
+
+const admitted = answer(202, { requestId: "run-1", phase: "Admitting" });
+const cut = (_: unknown, __: number, socket: Socket) => {
+  socket.destroy();
+  return undefined;
+};
+
+/** One try at most: what is left after it is the deadline's error. */
+const oneTry = { timeoutMs: 1 };
+
+test.each<[string, Script]>([
+  ["closes without a word", cut],
+  ["ends in its head", () => "HTTP/1.1 202 OK\r\nContent-Le"],
+  [
+    "ends in its body",
+    () => 'HTTP/1.1 202 OK\r\nContent-Length: 50\r\nConnection: close\r\n\r\n{"requestId":',
+  ],
+  ["ends in a body without length", () => 'HTTP/1.1 202 OK\r\nConnection: close\r\n\r\n{"requestId":'],
+  ["speaks no HTTP", () => "SSH-2.0-OpenSSH_9.2\r\n"],
+  ["answers with another execution", () => answer(202, { requestId: "run-2", phase: "Admitting" })],
+  ["answers with no JSON", () => answer(200, "<html>")],
+  ["answers with a record that is none", () => answer(202, { requestId: "run-1" })],
+  ["answers with a member twice", () => answer(202, '{"requestId":"run-2","phase":"A","requestId":"run-1"}')],
+  ["answers 502 without a word", () => answer(502, "")],
+  ["answers 503 with a text of tomorrow", () => refusal(503, "something new")],
+  [
+    "answers 503 for an unknown outcome",
+    () => refusal(503, "submission outcome unknown; owner retained; POST will not be replayed"),
+  ],
+])(
+  "after a router that %s, a submission may have arrived, and only the same may be sent again",
+  async (_, fault) => {
+    await using router = await rawRouter(fault);
+    const error = await failureOf((await quickClient(router.url)).submit(moteRequest("run-1"), oneTry));
+    expect(error).toMatchObject({ code: "CELLKIT_EXECUTION_DEADLINE", sent: "maybe", next: "same-id" });
+    const bodies = new Set(router.received.map(({ line, body }) => `${line} ${body}`));
+    expect(bodies.size).toBe(1);
+  },
+);
+
+test("tries after a lost answer are the same bytes, and the record that comes at last is taken", async () => {
+  const script: Script = (request, index, socket) =>
+    index < 3 ? cut(request, index, socket) : answer(200, { requestId: "run-1", phase: "Running" });
+  await using router = await rawRouter(script);
+  await (await quickClient(router.url)).submit(moteRequest("run-1"));
+  expect(router.received).toHaveLength(4);
+  expect(new Set(router.received.map(({ line, body }) => `${line} ${body}`)).size).toBe(1);
+});
+
+test("a router that nobody runs was sent nothing", async () => {
+  const router = await rawRouter(() => admitted);
+  await router[Symbol.asyncDispose]();
+  const client = await quickClient(router.url);
+  expect(await failureOf(client.submit(moteRequest("run-1"), oneTry))).toMatchObject({
+    code: "CELLKIT_EXECUTION_DEADLINE",
+    sent: "no",
+    next: "same-id",
+    cause: { code: "CELLKIT_EXECUTION_UNREACHABLE", message: expect.stringContaining("ECONNREFUSED") },
+  });
+  expect(await failureOf(client.get("run-1"))).toMatchObject({
+    code: "CELLKIT_EXECUTION_UNREACHABLE",
+    sent: "no",
+  });
+});
+
+test.each<[number, string, string]>([
+  [400, "backend pin is not configured", "PIN_UNKNOWN"],
+  [401, "unauthorized", "UNAUTHORIZED"],
+  [403, "egress policy refused execution request", "REQUEST_REFUSED"],
+  [409, "execution id already binds different request bytes", "ID_CONFLICT"],
+  [413, "request body exceeds 64 KiB or is empty", "BODY_SIZE"],
+  [503, "node at capacity", "AT_CAPACITY"],
+  [503, "ownership capacity exhausted; operator reconciliation required", "LEDGER_FULL"],
+])("%i %s ends a submission at once", async (status, text, code) => {
+  await using router = await rawRouter(() => refusal(status, text));
+  const error = await failureOf((await quickClient(router.url)).submit(moteRequest("run-1")));
+  expect(error).toMatchObject({ code: `CELLKIT_EXECUTION_${code}`, status, routerText: text });
+  expect(router.received).toHaveLength(1);
+});
+
+test("a redirect is not followed, and the token stays here", async () => {
+  await using other = await rawRouter(() => admitted);
+  const head = `HTTP/1.1 307 OK\r\nLocation: ${other.url}/v1/executions\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
+  await using router = await rawRouter(() => head);
+  const error = await failureOf((await quickClient(router.url)).submit(moteRequest("run-1")));
+  expect(error).toMatchObject({ code: "CELLKIT_EXECUTION_REDIRECTED", status: 307, next: "same-id" });
+  expect(other.connections()).toBe(0);
+});
+
+test("a record of more than 262,144 bytes is not read to its end", async () => {
+  let written = 0;
+  await using router = await rawRouter((_, __, socket) => {
+    socket.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    const chunk = Buffer.alloc(65_536, 0x20);
+    const more = () => {
+      while (socket.write(chunk)) written += chunk.length;
+    };
+    socket.on("drain", more);
+    more();
+    return undefined;
+  });
+  const error = await failureOf((await quickClient(router.url)).get("run-1"));
+  expect(error).toMatchObject({
+    code: "CELLKIT_EXECUTION_ANSWER_LOST",
+    message: expect.stringContaining("262144"),
+  });
+  expect(written).toBeLessThan(32 * 1024 * 1024);
+});
+
+test("a call to a router that never answers ends with its time", async () => {
+  await using router = await rawRouter(() => undefined);
+  const client = await quickClient(router.url, { callTimeoutMs: 60 });
+  const error = await failureOf(client.cancel("run-1"));
+  expect(error).toMatchObject({
+    code: "CELLKIT_EXECUTION_ANSWER_LOST",
+    message: expect.stringContaining("60 ms"),
+  });
+});
+
+test("a router that gives one byte at a time cannot stretch a call", async () => {
+  await using router = await rawRouter((_, __, socket) => {
+    const drip = setInterval(() => socket.write("x"), 5);
+    socket.on("close", () => clearInterval(drip)).write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    return undefined;
+  });
+  const client = await quickClient(router.url, { callTimeoutMs: 80 });
+  expect(await failureOf(client.get("run-1"))).toMatchObject({ code: "CELLKIT_EXECUTION_ANSWER_LOST" });
+});
+
+test("a caller that gives up is told what was sent", async () => {
+  await using router = await rawRouter(() => undefined);
+  const client = await quickClient(router.url);
+  const early = AbortSignal.abort(new TypeError("no more"));
+  expect(await failureOf(client.submit(moteRequest("run-1"), { signal: early }))).toMatchObject({
+    code: "CELLKIT_EXECUTION_ABORTED",
+    sent: "no",
+    cause: new TypeError("no more"),
+  });
+  const late = new AbortController();
+  const submitted = client.submit(moteRequest("run-1"), { signal: late.signal });
+  await expect.poll(() => router.received.length).toBe(1);
+  late.abort();
+  expect(await failureOf(submitted)).toMatchObject({ code: "CELLKIT_EXECUTION_ABORTED", sent: "maybe" });
+});
+
+test("a caller that gives up between two polls is told at once", async () => {
+  await using router = await rawRouter(() => admitted);
+  const client = await quickClient(router.url, { pollMinMs: 60_000, pollMaxMs: 60_000 });
+  const controller = new AbortController();
+  const result = client.attach("run-1").result({ signal: controller.signal });
+  await expect.poll(() => router.received.length).toBe(1);
+  controller.abort();
+  expect(await failureOf(result)).toMatchObject({ code: "CELLKIT_EXECUTION_ABORTED", sent: "yes" });
+});
+
+test("no error shows the token", async () => {
+  await using router = await rawRouter((request, index, socket) => {
+    if (index === 0) return refusal(401, "unauthorized");
+    return cut(request, index, socket);
+  });
+  const client = await quickClient(router.url);
+  for (const _ of [1, 2]) {
+    expect(inspect(await failureOf(client.get("run-1")), { depth: 9, showHidden: true })).not.toContain(
+      token,
+    );
+  }
+  expect(inspect(client, { depth: 9, showHidden: true })).not.toContain(token);
+});
+
+test("a request that a dispatcher would refuse is not sent", async () => {
+  await using router = await rawRouter(() => admitted);
+  const client = await quickClient(router.url);
+  const { capabilities } = moteRequest("r");
+  const zero = moteRequest("run-1", { capabilities: { ...capabilities, memoryBytes: 0, outputBytes: 0n } });
+  expect(await failureOf(client.submit(zero))).toMatchObject({
+    code: "CELLKIT_EXECUTION_REQUEST",
+    problems: [
+      { code: "invalid_limit", field: "capabilities.memoryBytes" },
+      { code: "invalid_limit", field: "capabilities.outputBytes" },
+    ],
+  });
+  const codes: [unknown, string][] = [
+    [moteRequest("a:b"), "ID"],
+    [moteRequest(".."), "ID"],
+    [{ ...moteRequest("r"), surprise: 1 }, "REQUEST"],
+    [moteRequest("r", { workload: { id: "x".repeat(65_536), caller: "c" } }), "REQUEST"],
+    ["", "REQUEST"],
+    ["{", "JSON"],
+    ['{"id":7}', "REQUEST"],
+    ['{"id":"a/b"}', "ID"],
+  ];
+  for (const [source, code] of codes) {
+    const error = await failureOf(client.submit(source as string));
+    expect(error).toMatchObject({ code: `CELLKIT_EXECUTION_${code}`, sent: "no", next: "never" });
+  }
+  for (const pin of ["", "http://a b", "x".repeat(1_025), "http://é"]) {
+    expect(await failureOf(client.submit(moteRequest("r"), { pin }))).toMatchObject({
+      code: "CELLKIT_EXECUTION_OPTION",
+    });
+  }
+  expect(router.connections()).toBe(0);
+});
+
+test("bytes of a version that is not known are sent as they are", async () => {
+  const bytes = ' {"apiVersion":"celln.dev/v1beta7", "id":"run-1", "new":{}}\n';
+  await using router = await rawRouter((_, index) =>
+    index === 0 ? admitted : answer(200, succeeded("run-1")),
+  );
+  const submission = await (await quickClient(router.url)).submit(bytes);
+  expect(router.received[0]?.body).toBe(bytes);
+  expect(await submission.result()).toMatchObject({ phase: "Succeeded" });
+});
