@@ -46,7 +46,7 @@ function parseMembers(text: string): [string, unknown][] | undefined {
     const found = MEMBER.exec(text);
     if (found === null) return undefined;
     try {
-      members.push([JSON.parse(found[1] ?? ""), JSON.parse(found[2] ?? "")]);
+      members.push(JSON.parse(`[${found[1]},${found[2]}]`));
     } catch {
       return undefined;
     }
