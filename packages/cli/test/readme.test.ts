@@ -7,6 +7,7 @@ import { deployOptions } from "../src/commands/deploy.ts";
 import { devOptions } from "../src/commands/dev.ts";
 import { diagnoseOptions } from "../src/commands/diagnose.ts";
 import { peerRotateOptions } from "../src/commands/peer-rotate.ts";
+import { qualifyBucketOptions } from "../src/commands/qualify-bucket.ts";
 import { roadOptions } from "../src/commands/road.ts";
 import * as everything from "../src/index.ts";
 
@@ -21,6 +22,7 @@ describe("the README has the options, and nothing else, of", () => {
     ["peer rotate", peerRotateOptions],
     ["road", roadOptions],
     ["bucket serve", bucketServeOptions],
+    ["qualify bucket", qualifyBucketOptions],
   ])("%s", (name, schema) => {
     const [, after = ""] = readme.split(`<!-- options: ${name} -->\n`);
     const [table = ""] = after.split("<!-- /options -->");

@@ -47,6 +47,8 @@ export function s3Failure(bucket: string, error: unknown, endpoint?: string): S3
       error: new BucketUnreachableError(bucket, "409 ConditionalRequestConflict", options),
     };
   }
+  // It does not know what was asked for: nothing was done, and asking again is senseless.
+  if (status === 501) return failed(new BucketAnswerError(bucket, `501 ${name}`, options));
   if (status === undefined) return withoutAnswer(bucket, error, name, endpoint);
   if (status >= 500 || status === 408 || status === 429 || name === "RequestTimeout" || status < 300) {
     return { kind: "unknown", error: new BucketUnreachableError(bucket, `${status} ${name}`, options) };

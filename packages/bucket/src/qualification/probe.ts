@@ -1,5 +1,6 @@
 /** One writer, one step after the other: what any bucket must do before races are worth a look. */
 import type { Bucket, ConditionalWrite } from "../bucket.ts";
+import { BucketAnswerError } from "../errors.ts";
 
 /** A rule that every bucket keeps, and whether this one did. */
 export interface ProbeStep {
@@ -66,6 +67,8 @@ export async function probeBucket(
       (detail): ProbeStep =>
         detail === undefined ? { rule, result: "held" } : { rule, result: "violated", detail },
       (error: unknown): ProbeStep => {
+        // The store answered, but that it does not do this: no reason to stop, and none to ask again.
+        if (error instanceof BucketAnswerError) return { rule, result: "violated", detail: error.message };
         trouble = error instanceof Error ? error.message : String(error);
         return { rule, result: "unknown", detail: trouble };
       },

@@ -163,6 +163,16 @@ describe("not qualified is", () => {
   });
 });
 
+it("a store that answers that it does not know conditions is not qualified, and is not asked for a minute", async () => {
+  const { server } = await serve();
+  const proxy = await startFaultProxy(server, (method) =>
+    method === "PUT" ? { kind: "answer", status: 501, code: "NotImplemented" } : { kind: "pass" },
+  );
+  const found = await qualifyBucket(() => openBucket("s3://cells", clientOptions(proxy)), few);
+  expect(found.verdict).toBe("violated");
+  expect(found.problems[0]).toMatch(/^violated: it creates a key that has no object: .*501 NotImplemented/);
+});
+
 /** All who come while the key is looked at find it free. */
 function lookThenWrite(inner: Bucket): Bucket["createIfAbsent"] {
   return async (key, body): Promise<ConditionalWrite> => {
