@@ -1,0 +1,154 @@
+import { expect, it } from "vitest";
+import { ledgerConformance, type OpenLedger } from "../../src/conformance/index.ts";
+import type { StoredLedger } from "../../src/ledger.ts";
+import { LedgerMemory, openMemoryLedger } from "../../src/memory-ledger.ts";
+
+/** Opens good ledgers, and changes each as a bug would. */
+function openWith(bug: (ledger: StoredLedger) => Partial<StoredLedger>): OpenLedger {
+  const memories = new Map<string, LedgerMemory>();
+  return async (place, options) => {
+    const memory = memories.get(place) ?? new LedgerMemory();
+    memories.set(place, memory);
+    const good = await openMemoryLedger({ ...options, memory });
+    const changed = bug(good);
+    return new Proxy(good, {
+      get: (target, property) => {
+        const value: unknown = Reflect.get(changed, property) ?? Reflect.get(target, property, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  };
+}
+
+const OTHER = { backend: "http://elsewhere", bodyHash: "blake3:00" };
+
+/** A bug, and the rule that has to find it. */
+const bugs: readonly [string, RegExp, OpenLedger][] = [
+  ["keeps nothing", /another handle finds what one has claimed/, (_, options) => openMemoryLedger(options)],
+  [
+    "asks for an owner first",
+    /no owner is chosen again/,
+    openWith((good) => ({
+      claim: async (id, body, choose, options) => {
+        const chosen = choose();
+        chosen.catch(() => {});
+        return good.claim(id, body, () => chosen, options);
+      },
+    })),
+  ],
+  [
+    "lets conflicts through",
+    /other bytes are a conflict/,
+    openWith((good) => ({
+      claim: async (...args) => {
+        const answer = await good.claim(...args);
+        return answer.kind === "conflict" ? { kind: "existing", owner: OTHER } : answer;
+      },
+    })),
+  ],
+  [
+    "tells every racer that it won",
+    /exactly one is new/,
+    openWith((good) => ({
+      claim: async (...args) => {
+        const answer = await good.claim(...args);
+        return answer.kind === "existing" ? { ...answer, kind: "new" } : answer;
+      },
+    })),
+  ],
+  [
+    "records under another key",
+    /under published hashes/,
+    openWith((good) => ({
+      claim: (id, body, choose, options) => good.claim(`${id} `, body, choose, options),
+      lookup: (id, options) => good.lookup(`${id} `, options),
+    })),
+  ],
+  [
+    "takes any origin",
+    /no http origin is refused/,
+    openWith((good) => ({
+      claim: (id, body, choose, options) =>
+        good.claim(id, body, () => choose().then(() => "http://n"), options),
+    })),
+  ],
+  [
+    "is never full",
+    /at capacity new ids are refused/,
+    openWith((good) => ({
+      claim: async (...args) => {
+        const answer = await good.claim(...args);
+        return answer.kind === "full" ? { kind: "new", owner: OTHER } : answer;
+      },
+    })),
+  ],
+  [
+    "knows no absent record",
+    /a corrupt record is an error for its id/,
+    openWith((good) => ({ lookup: (id, options) => good.lookup(id, options).catch(() => undefined) })),
+  ],
+  [
+    "retires at once",
+    /a young record stays, is marked/,
+    openWith((good) => ({ retire: (id, options) => good.retire(id, { ...options, quarantineMs: 0 }) })),
+  ],
+  [
+    "sweeps nothing",
+    /a young record stays, is marked/,
+    openWith((good) => ({
+      sweep: (options) => good.sweep({ ...options, quarantineMs: 1e15 }),
+    })),
+  ],
+  [
+    "is still open after its end",
+    /every call after it is refused/,
+    openWith(() => ({ close: async () => {}, [Symbol.asyncDispose]: async () => {} })),
+  ],
+  [
+    "does not listen to signals",
+    /whose signal is aborted/,
+    openWith((good) => ({ count: () => good.count() })),
+  ],
+  [
+    "says it restored over another",
+    /never over another/,
+    openWith((good) => ({
+      restore: async (...args) => {
+        const answer = await good.restore(...args);
+        return answer === "conflict" ? "present" : answer;
+      },
+    })),
+  ],
+  [
+    "has one ledger for all names",
+    /know nothing of each other/,
+    (
+      (open) => (place, options) =>
+        open(place, { ...options, name: "executions" })
+    )(openWith(() => ({}))),
+  ],
+];
+
+it.each(bugs)("the suite finds a ledger that %s", async (_, rule, open) => {
+  const planted = async () => {};
+  const cases = ledgerConformance(open, { plant: planted }).filter(({ name }) => rule.test(name));
+  expect(cases).toHaveLength(1);
+  await expect(cases[0]?.run()).rejects.toMatchObject({ code: "CELLKIT_LEDGER_CONFORMANCE" });
+});
+
+it("cases that need what a store lacks are left out, and no others", () => {
+  const open = () => openMemoryLedger();
+  const names = (features?: Parameters<typeof ledgerConformance>[1]) =>
+    ledgerConformance(open, features).map(({ name }) => name);
+  const plant = async () => {};
+  const all = names({ plant });
+  expect(new Set(all).size).toBe(all.length);
+  const left = (features: Parameters<typeof ledgerConformance>[1]) => {
+    const kept = names(features);
+    return all.filter((name) => !kept.includes(name));
+  };
+  expect(left({})).toHaveLength(3);
+  expect(left({ plant, lacks: { capacity: "no counter" } })).toHaveLength(3);
+  expect(left({ plant, lacks: { retiring: "never" } })).toHaveLength(9);
+  expect(left({ plant, lacks: { requireExisting: "always there" } })).toHaveLength(1);
+});
