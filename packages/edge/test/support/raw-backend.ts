@@ -1,6 +1,6 @@
 // A backend on bare sockets: it keeps every byte that it was sent, reads requests by the strictest reading of RFC 9112, and
 // answers as the test says.
-import { createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { type BackendOrigin, parseBackendOrigin } from "../../src/core/backend-origin.ts";
 import { TestError } from "./test-error.ts";
 
@@ -29,6 +29,8 @@ export class RawBackend {
   readonly #sockets = new Set<Socket>();
   #connectionCount = 0;
   answer: Answer;
+  /** Where it is; stays when it is closed. */
+  origin = parseBackendOrigin("http://127.0.0.1:1") as BackendOrigin;
 
   private constructor(answer: Answer) {
     this.answer = answer;
@@ -38,13 +40,9 @@ export class RawBackend {
   static async open(answer: Answer = (_, socket) => void socket.write(okAnswer)): Promise<RawBackend> {
     const backend = new RawBackend(answer);
     await new Promise<void>((resolve) => backend.#server.listen(0, "127.0.0.1", resolve));
+    const { port } = backend.#server.address() as AddressInfo;
+    backend.origin = parseBackendOrigin(`http://127.0.0.1:${port}`) as BackendOrigin;
     return backend;
-  }
-
-  get origin(): BackendOrigin {
-    const address = this.#server.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    return parseBackendOrigin(`http://127.0.0.1:${port}`) as BackendOrigin;
   }
 
   /** Connections ever, and those open. */
