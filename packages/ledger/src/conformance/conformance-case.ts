@@ -34,7 +34,7 @@ export interface Rule {
 }
 
 /** Where one case plays: a fresh place, and ledgers that are closed at its end. */
-export class Scene implements AsyncDisposable {
+class Scene implements AsyncDisposable {
   /** BLAKE3, for keys and bodies. */
   readonly digest: Digest;
   readonly #openLedger: OpenLedger;

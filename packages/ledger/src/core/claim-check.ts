@@ -5,7 +5,7 @@ import { originProblem } from "./origin.ts";
 import { formatRecord, MAX_RECORD_BYTES } from "./record.ts";
 
 /** The most bytes that an id may have. */
-export const MAX_ID_BYTES = 4_096;
+const MAX_ID_BYTES = 4_096;
 
 /** @throws LedgerOptionError for an id that is empty or too long */
 export function checkId(id: string): void {

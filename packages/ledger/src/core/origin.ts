@@ -1,7 +1,7 @@
 /** Origins: how a ledger names the owners of ids. */
 
 /** The most bytes that an origin may have. */
-export const MAX_ORIGIN_BYTES = 1_024;
+const MAX_ORIGIN_BYTES = 1_024;
 
 /**
  * What is wrong with an origin, as words that go behind "is"; undefined if nothing. `http://` and an authority without `/ @ ? #`, white
