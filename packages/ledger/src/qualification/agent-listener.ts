@@ -83,7 +83,7 @@ async function serve(
   const link = await localPlace(parts.agent).start({
     onLine: (line) => channel.send(line),
     onEnd: (reason) => {
-      channel.send(JSON.stringify({ ended: reason }));
+      if (socket.writable) channel.send(JSON.stringify({ ended: reason }));
       socket.end();
     },
   });
@@ -92,7 +92,10 @@ async function serve(
     if (order.success) link.signal(order.data.signal);
     else link.send(line);
   });
-  if (!socket.destroyed) await once(socket, "close");
+  await new Promise<void>((resolve) => {
+    if (socket.destroyed) resolve();
+    else socket.once("close", () => resolve());
+  });
   await link.close();
   onEvent(`${from}: its agent is gone`);
 }
@@ -123,7 +126,11 @@ export function peerPlace({
         throw new LedgerAgentError(name, `it cannot be reached: ${(cause as Error).message}`, { cause });
       }
       const channel = await openChannel(socket, "client", { secret, peer: name });
-      const gone = socket.destroyed ? Promise.resolve() : once(socket, "close").then(() => undefined);
+      const gone = new Promise<void>((resolve) => {
+        if (socket.destroyed) resolve();
+        else socket.once("close", () => resolve());
+      });
+      socket.once("error", (error) => onEnd(`the connection to it broke: ${error.message}`));
       socket.once("close", () => onEnd("the connection to it ended"));
       channel.onLine((line) => {
         const end = endSchema.safeParse(jsonOf(line));
@@ -132,12 +139,16 @@ export function peerPlace({
           socket.end();
         } else onLine(line);
       });
-      const order = (what: AgentSignal): void => channel.send(JSON.stringify({ signal: what }));
+      const order = (what: AgentSignal): void => {
+        if (socket.writable) channel.send(JSON.stringify({ signal: what }));
+      };
       return {
-        send: (line) => channel.send(line),
+        send: (line) => {
+          if (socket.writable) channel.send(line);
+        },
         signal: order,
         close: async () => {
-          if (!socket.destroyed) order("kill");
+          order("kill");
           socket.end();
           await gone;
         },

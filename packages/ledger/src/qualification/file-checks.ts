@@ -4,7 +4,7 @@ import { failed, notTested, type Outcome, passed } from "./check.ts";
 import type { Stage } from "./stage.ts";
 
 const RACE_COUNT = 100;
-const PUBLISH_COUNT = 150;
+const PUBLISH_COUNT = 60;
 const SEEN_COUNT = 12;
 const TIMES_COUNT = 60;
 

@@ -1,6 +1,6 @@
 /** Whether a place can hold a ledger: tried out with processes that race, die, freeze and come back. */
-import type { OpenLedgerOptions } from "../open-ledger.ts";
-import { parseLedgerUrl } from "../open-ledger.ts";
+import { LedgerOptionError } from "../errors.ts";
+import { type OpenLedgerOptions, parseLedgerUrl } from "../open-ledger.ts";
 import type { AgentPlace } from "./agent-connection.ts";
 import { type LedgerCheck, type LedgerQualification, notTested, type Outcome, verdictOf } from "./check.ts";
 import { claimsApart, claimsConflict, claimsRace, claimsSeen, openEverywhere } from "./claim-checks.ts";
@@ -81,6 +81,8 @@ const ofDirectories: readonly Planned[] = [
 export async function qualifyLedger(url: string, options: QualifyOptions): Promise<LedgerQualification> {
   const { places, agentCount = 3, bucket, fillBytes, signal } = options;
   const location = parseLedgerUrl(url);
+  if (!(Number.isInteger(agentCount) && agentCount >= 2 && agentCount <= 16))
+    throw new LedgerOptionError(`agentCount is 2 to 16, not ${agentCount}`);
   const stage = new Stage({ url, probe: newProbe(), bucket, places, signal });
   const checks: LedgerCheck[] = [];
   const counts = new Map(
@@ -117,19 +119,21 @@ export async function qualifyLedger(url: string, options: QualifyOptions): Promi
   return { url: told(url), verdict: verdictOf(checks), checks, advice: adviceOf(location.kind, checks) };
 }
 
-/** A check that breaks off proves nothing either way; the agents that it lost are replaced before the next one. */
+/** A check that breaks off proves nothing either way; the next one has other agents. */
 async function attempt(
   stage: Stage,
   counts: Parameters<Stage["refill"]>[0],
   check: Planned["run"],
 ): Promise<Outcome> {
   try {
-    if (stage.agents.some(({ isAlive }) => !isAlive)) {
+    if (stage.agents.length === 0 || stage.agents.some(({ isAlive }) => !isAlive)) {
       await stage.refill(counts);
       await openEverywhere(stage);
     }
     return await check(stage);
   } catch (error) {
+    // Whatever they hold or are in the middle of goes with them.
+    await stage.close();
     return notTested(`it broke off: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

@@ -1,0 +1,103 @@
+// `cellkit qualify ledger`: the command with its own processes. What each check finds is the library's to show.
+import { spawnSync } from "node:child_process";
+import { readdir, writeFile } from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { Command, run } from "./support/command.ts";
+import { TemporaryDirectory } from "./support/project.ts";
+
+let directory: TemporaryDirectory;
+beforeEach(async () => {
+  directory = await TemporaryDirectory.make();
+});
+afterEach(() => directory.remove());
+
+describe("a ledger's place is tried out", () => {
+  it("a directory in memory: JSON with every check, code 1, nothing left behind (needs: mount)", async ({
+    skip,
+  }) => {
+    const mount = spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", directory.path]);
+    if (mount.status !== 0) return skip("this user may not mount: run it as root");
+    try {
+      const { code, found, stderr } = await qualifyJson(directory.path);
+      expect(found).toMatchObject({ url: directory.path, verdict: "violated" });
+      for (const check of found.checks) expect(check).toEqual(shape);
+      expect(found.checks.find(({ result }) => result === "failed")?.name).toBe("file-system");
+      expect(stderr).toEqual([]);
+      expect(code).toBe(1);
+      expect(await readdir(directory.path)).toEqual([]);
+    } finally {
+      spawnSync("umount", [directory.path]);
+    }
+  });
+
+  it.skipIf(inject("size") !== "long")("a sound directory: code 0 (long only)", async () => {
+    const { code, found } = await qualifyJson(directory.path);
+    expect(found.checks.filter(({ required, result }) => required && result !== "passed")).toEqual([]);
+    expect(found.verdict).toBe("qualified");
+    expect(code).toBe(0);
+    expect(await readdir(directory.path)).toEqual([]);
+  });
+
+  it("a peer with another secret cannot be asked: code 2, and neither side shows the secret", async () => {
+    const [right, wrong] = ["r".repeat(32), "w".repeat(32)];
+    await writeFile(`${directory.path}/right`, right, { mode: 0o600 });
+    await writeFile(`${directory.path}/wrong`, wrong, { mode: 0o600 });
+    const url = `${directory.path}/ledger`;
+    const port = await freePort();
+    const listen = ["--agent", "--listen", `127.0.0.1:${port}`, "--secret-file", `${directory.path}/right`];
+    const agent = new Command(["qualify", "ledger", url, ...listen]);
+    await agent.said("an agent for qualifications");
+    const asked = await run([
+      ...["qualify", "ledger", url, "--peer", `127.0.0.1:${port}`],
+      ...["--secret-file", `${directory.path}/wrong`],
+    ]);
+    expect(asked.code).toBe(2);
+    expect(asked.stderr.join()).toMatch(/same secret/);
+    await agent.said("another secret");
+    agent.process.signal("SIGTERM");
+    const { code, stderr } = await agent.outcome();
+    expect(code).toBe(0);
+    for (const line of [...stderr, ...asked.stderr, ...asked.stdout]) {
+      expect(line).not.toContain(right);
+      expect(line).not.toContain(wrong);
+    }
+  });
+
+  it.each([
+    [["--listen", "127.0.0.1:1", "--secret-file", "s"], /is for --agent/],
+    [["--peer", "127.0.0.1:1"], /needed with --peer/],
+    [["--peer", "nowhere"], /HOST:PORT/],
+    [["--agent", "--peer", "127.0.0.1:1", "--secret-file", "s"], /not for --agent/],
+  ])("%j: code 2", async (args, message) => {
+    const { code, stderr } = await run(["qualify", "ledger", directory.path, ...args]);
+    expect(stderr.join("\n")).toMatch(message);
+    expect(code).toBe(2);
+  });
+});
+
+const shape = {
+  name: expect.stringMatching(/^[a-z-]+$/),
+  result: expect.stringMatching(/^(passed|failed|not-tested)$/),
+  detail: expect.any(String),
+  ms: expect.any(Number),
+  required: expect.any(Boolean),
+};
+
+interface Found {
+  verdict: string;
+  checks: Array<{ name: string; result: string; required: boolean }>;
+}
+
+async function qualifyJson(url: string): Promise<{ code: number | null; found: Found; stderr: string[] }> {
+  const { code, stdout, stderr } = await run(["qualify", "ledger", url, "--processes", "2", "--json"]);
+  return { code, stderr, found: JSON.parse(stdout.join()) };
+}
+
+async function freePort(): Promise<number> {
+  const { createServer } = await import("node:net");
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}

@@ -1,0 +1,174 @@
+// A qualification with real processes: of sound places, and of places with a fault that it must find.
+import { spawnSync } from "node:child_process";
+import { readdir, writeFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { openLedger } from "../../src/open-ledger.ts";
+import { localPlace } from "../../src/qualification/agent-connection.ts";
+import { listenForAgents, peerPlace } from "../../src/qualification/agent-listener.ts";
+import { claimsApart, claimsRace, claimsSeen, openEverywhere } from "../../src/qualification/claim-checks.ts";
+import { processDeath, replicaRestart } from "../../src/qualification/death-checks.ts";
+import { fullDisk } from "../../src/qualification/fill-check.ts";
+import {
+  lockExcludes,
+  lockFreedByDeath,
+  lockKeptByFrozen,
+  lockOrders,
+} from "../../src/qualification/lock-checks.ts";
+import { qualifyLedger } from "../../src/qualification/qualify-ledger.ts";
+import { agentCommand, mounted, scratch, stageAt } from "../support/qualification.ts";
+
+const secret = "s".repeat(32);
+
+it("a sound directory, seen from here and over TCP, is qualified; the live ledger beside it is as it was", async () => {
+  await using place = await scratch();
+  const url = `${place.path}/ownership`;
+  const live = await openLedger(url);
+  await live.claim("run-1", "body", async () => "http://owner");
+  const before = (await readdir(url)).sort();
+  await using listener = await listenForAgents({
+    host: "127.0.0.1",
+    port: 0,
+    secret,
+    agent: agentCommand(url),
+  });
+  const begun: string[] = [];
+  const found = await qualifyLedger(url, {
+    places: [localPlace(agentCommand(url)), peerPlace({ host: listener.host, port: listener.port, secret })],
+    agentCount: 2,
+    onBegin: (name) => begun.push(name),
+  });
+  expect(found.checks.filter(({ required, result }) => required && result !== "passed")).toEqual([]);
+  expect(found.verdict).toBe("qualified");
+  expect(begun).toEqual(found.checks.map(({ name }) => name));
+  expect(found.checks.find(({ name }) => name === "power-loss")).toMatchObject({
+    result: "not-tested",
+    required: false,
+    detail: expect.stringContaining("laptop"),
+  });
+  expect(found.advice.join()).toContain("trustDirectoryTimes may be set");
+  expect(await live.count()).toBe(1);
+  await live.close();
+  expect((await readdir(url)).sort()).toEqual(before);
+});
+
+describe("what is wrong is found", () => {
+  it("a lock that does not exclude", async () => {
+    await using place = await scratch();
+    await using at = await stageAt(`${place.path}/ledger`, "lock", 3);
+    for (const check of [lockExcludes, lockOrders, lockFreedByDeath, lockKeptByFrozen])
+      expect(await check(at.stage), check.name).toMatchObject({ result: "failed" });
+  });
+
+  it("a ledger that each process has for itself", async () => {
+    await using place = await scratch();
+    await using at = await stageAt(`${place.path}/ledger`, "memory", 2);
+    for (const check of [openEverywhere, claimsRace, claimsApart, claimsSeen, replicaRestart])
+      expect(await check(at.stage), check.name).toMatchObject({ result: "failed" });
+  });
+
+  it("a ledger that acknowledges what it never wrote", async () => {
+    await using place = await scratch();
+    await using at = await stageAt(`${place.path}/ledger`, "forget", 2);
+    await openEverywhere(at.stage);
+    expect(await processDeath(at.stage)).toMatchObject({
+      result: "failed",
+      detail: expect.stringContaining("acknowledged"),
+    });
+  });
+
+  it("a peer with a directory of its own behind the same path", async () => {
+    await using here = await scratch();
+    await using there = await scratch();
+    await using listener = await listenForAgents({
+      host: "127.0.0.1",
+      port: 0,
+      secret,
+      agent: agentCommand(there.path),
+    });
+    const found = await qualifyLedger(here.path, {
+      places: [localPlace(agentCommand(here.path)), peerPlace({ ...listener, secret })],
+      agentCount: 2,
+    });
+    expect(found).toMatchObject({ verdict: "violated" });
+    expect(found.checks[0]).toMatchObject({ name: "same-place", result: "failed" });
+    expect(await readdir(here.path)).toEqual([]);
+    expect(await readdir(there.path)).toEqual([]);
+  });
+
+  it("a file system in memory, and nothing else is tried on it (needs: mount)", async ({ skip }) => {
+    await using place = await scratch();
+    await using mount = mounted(place.path, ["-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
+    if (mount === undefined) return skip("this user may not mount: run it as root");
+    const found = await qualifyLedger(place.path, {
+      places: [localPlace(agentCommand(place.path))],
+      agentCount: 2,
+    });
+    expect(found.verdict).toBe("violated");
+    expect(found.checks.map(({ name }) => name)).not.toContain("claims-race");
+    expect(found.checks.find(({ result }) => result === "failed")).toMatchObject({
+      name: "file-system",
+      detail: expect.stringContaining("tmpfs"),
+    });
+  });
+});
+
+describe("a full disk", () => {
+  it("refuses claims, loses none, and takes them when there is room (needs: mount, mkfs.ext4)", async ({
+    skip,
+  }) => {
+    await using place = await scratch();
+    const image = `${place.path}/image`;
+    await writeFile(image, Buffer.alloc(8 * 1_048_576));
+    const made = spawnSync("mkfs.ext4", ["-q", "-N", "2000", image]).status === 0;
+    await using volume = await scratch();
+    await using mount = made ? mounted(volume.path, ["-o", "loop", image]) : undefined;
+    if (mount === undefined) return skip("no file system could be made in a file: run it as root");
+    await using at = await stageAt(volume.path, "none", 2);
+    await openEverywhere(at.stage);
+    expect(await fullDisk(volume.path, 16 * 1_048_576)(at.stage)).toMatchObject({ result: "passed" });
+  });
+
+  it("is tried only when it was asked for, and only on a small one", async () => {
+    await using place = await scratch();
+    await using at = await stageAt(place.path, "none", 1);
+    for (const [limitBytes, reason] of [
+      [undefined, /not asked for/],
+      [4_096, /there is room for/],
+    ] as const)
+      expect(await fullDisk(place.path, limitBytes)(at.stage)).toMatchObject({
+        result: "not-tested",
+        detail: expect.stringMatching(reason),
+      });
+  });
+});
+
+describe("agents", () => {
+  it("one that cannot be started, or does not speak as one, ends a qualification and leaves nothing", async () => {
+    await using place = await scratch();
+    for (const args of [
+      ["-e", "process.exit(3)"],
+      ["-e", "console.log('hello'); setTimeout(() => {}, 60000)"],
+    ])
+      await expect(
+        qualifyLedger(place.path, { places: [localPlace({ command: process.execPath, args })] }),
+      ).rejects.toMatchObject({ code: "CELLKIT_LEDGER_AGENT" });
+    expect(await readdir(place.path)).toEqual([]);
+  });
+
+  it("are ended by the signal, and the probe is removed", async () => {
+    await using place = await scratch();
+    const stop = new AbortController();
+    const reason = new Error("enough");
+    await expect(
+      qualifyLedger(place.path, {
+        places: [localPlace(agentCommand(place.path))],
+        agentCount: 2,
+        signal: stop.signal,
+        onBegin: (name) => {
+          if (name === "fsync") stop.abort(reason);
+        },
+      }),
+    ).rejects.toBe(reason);
+    expect(await readdir(place.path)).toEqual([]);
+  });
+});
