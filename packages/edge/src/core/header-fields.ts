@@ -38,7 +38,7 @@ const essential = new Set(["authorization", "content-length", "content-type", "h
 export function connectionOptions(fields: readonly string[]): Set<string> {
   const options = new Set<string>();
   for (let at = 0; at + 1 < fields.length; at += 2) {
-    if (!isNamed(fields[at], "connection")) continue;
+    if (!isNamed(fields[at] as string, "connection")) continue;
     for (const option of (fields[at + 1] as string).split(",")) {
       const name = option.trim().toLowerCase();
       if (name !== "") options.add(name);
@@ -71,13 +71,13 @@ export function answeredFields(fields: readonly string[]): string[] {
 export function valuesOf(fields: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let at = 0; at + 1 < fields.length; at += 2) {
-    if (isNamed(fields[at], name)) values.push(fields[at + 1] as string);
+    if (isNamed(fields[at] as string, name)) values.push(fields[at + 1] as string);
   }
   return values;
 }
 
-function isNamed(name: string | undefined, lowerCase: string): boolean {
-  return name?.length === lowerCase.length && name.toLowerCase() === lowerCase;
+function isNamed(name: string, lowerCase: string): boolean {
+  return name.length === lowerCase.length && name.toLowerCase() === lowerCase;
 }
 
 function without(fields: readonly string[], isRemoved: (lowerCaseName: string) => boolean): string[] {

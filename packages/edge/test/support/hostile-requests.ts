@@ -364,7 +364,7 @@ const clear: HostileRequest[] = [
   },
   {
     name: "spaces around a length",
-    bytes: `${post}Content-Length: \t 1 \t\r\n\r\nZ`,
+    bytes: `${post}Content-Length:   1  \r\n\r\nZ`,
     statuses: [200],
     forwarded: ["Z"],
     keeps: true,
