@@ -47,6 +47,7 @@ export class Connections {
   readonly #pool: pg.Pool;
   readonly #url: string;
   readonly #timeoutMs: number;
+  #closed: Promise<void> | undefined;
   /** Looks at each connection when it is made; what it throws, the call throws. */
   #check: (ask: Ask) => Promise<void>;
 
@@ -103,7 +104,12 @@ export class Connections {
   }
 
   /** Closes all connections; a server that does not answer is not waited for longer than a call would be. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closed ??= this.#end();
+    return this.#closed;
+  }
+
+  async #end(): Promise<void> {
     const patience = new AbortController();
     await Promise.race([
       this.#pool.end().finally(() => patience.abort()),
@@ -182,18 +188,14 @@ export class Connections {
     }
   }
 
-  async #within<T>(promise: Promise<T>, untilMs: number, problem: () => string): Promise<T> {
-    const late = new AbortController();
-    const leftMs = Math.max(0, untilMs - performance.now());
-    const timeout = sleep(leftMs, "late" as const, { signal: late.signal }).catch(() => "late" as const);
-    promise.catch(() => {});
-    try {
-      const first = await Promise.race([promise.then((value) => ({ value })), timeout]);
-      if (first !== "late") return first.value;
-    } finally {
-      late.abort();
-    }
-    throw new AttemptFailure(`${problem()} within ${this.#timeoutMs} ms`, { passing: false });
+  #within<T>(promise: Promise<T>, untilMs: number, problem: () => string): Promise<T> {
+    const { promise: first, resolve, reject } = Promise.withResolvers<T>();
+    const timer = setTimeout(
+      () => reject(new AttemptFailure(`${problem()} within ${this.#timeoutMs} ms`, { passing: false })),
+      Math.max(0, untilMs - performance.now()),
+    );
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+    return first;
   }
 
   /** The error of a call that failed for good. */

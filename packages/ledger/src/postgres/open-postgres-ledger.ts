@@ -7,6 +7,7 @@ import { LedgerMissingError, LedgerOptionError, LedgerUnsupportedError } from ".
 import type { LedgerOptions, StoredLedger } from "../ledger.ts";
 import { type Ask, Connections } from "./connections.ts";
 import { AttemptFailure, CREATED_MEANWHILE, sqlState, UNDEFINED_COLUMN, UNDEFINED_TABLE } from "./failure.ts";
+import { LOOKS_IN_FLIGHT } from "./looks.ts";
 import { PostgresLedger } from "./postgres-ledger.ts";
 import { checkServer, checkTableShape } from "./server-check.ts";
 import {
@@ -31,11 +32,11 @@ export interface PostgresLedgerOptions extends LedgerOptions {
   connection: string | pg.PoolConfig;
   /** The table of all ledgers of this database: a name, or `schema.name`. Default `cellkit_ledger`. */
   table?: string | undefined;
-  /** The most connections that this ledger holds; 1 to 1,000. Default 16. */
+  /** The most connections that this ledger holds, up to two of them for looks alone; 1 to 1,000. Default 16. */
   connectionCount?: number | undefined;
   /**
    * How long one step of a call (a look, a write) may take in all: waiting for a connection, the server, and tries after failures that
-   * pass, such as a restart of the server. 1 to 600,000 ms. Default 5,000.
+   * pass, such as a restart of the server. A look that waits for others to come back may take twice as long. 1 to 600,000 ms. Default 5,000.
    */
   timeoutMs?: number | undefined;
 }
@@ -63,22 +64,38 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
     typeof options.connection === "string" ? { connectionString: options.connection } : options.connection;
   const url = describePlace(config, resolved.name);
   const digest = await loadDigest();
-  const connections = new Connections(config, {
-    url,
-    timeoutMs,
-    connectionCount,
-    check: (ask) => checkServer(url, ask),
-  });
+  const connect = (count: number) =>
+    new Connections(config, {
+      url,
+      timeoutMs,
+      connectionCount: count,
+      check: (ask) => checkServer(url, ask),
+    });
+  // Looks have connections of their own, so that they do not wait behind writes.
+  const lookCount = Math.min(LOOKS_IN_FLIGHT, Math.floor(connectionCount / 2));
+  const connections = connect(connectionCount - lookCount);
+  const lookConnections = lookCount === 0 ? connections : connect(lookCount);
   try {
     const statements = ledgerStatements(table, resolved.name);
     const place = { url, table, statements, requireExisting: resolved.requireExisting };
     const ledgerId = await connections.run((ask) => findOrCreate(place, ask), undefined);
-    connections.alsoCheck((ask) => checkSameLedger(url, statements, ledgerId, ask));
+    for (const pool of new Set([connections, lookConnections]))
+      pool.alsoCheck((ask) => checkSameLedger(url, statements, ledgerId, ask));
     const { name, capacity, retirable } = resolved;
-    const parts = { url, name, ledgerId, capacity, retirable, connections, statements, digest };
+    const parts = {
+      url,
+      name,
+      ledgerId,
+      capacity,
+      retirable,
+      connections,
+      lookConnections,
+      statements,
+      digest,
+    };
     return new PostgresLedger({ ...parts, now: options.now });
   } catch (error) {
-    await connections.close();
+    await Promise.all([connections.close(), lookConnections.close()]);
     throw error;
   }
 }

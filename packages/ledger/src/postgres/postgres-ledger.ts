@@ -19,6 +19,7 @@ import type {
   StoredLedger,
 } from "../ledger.ts";
 import type { Ask, CallState, Connections } from "./connections.ts";
+import { Looks } from "./looks.ts";
 import { insertRecord, insertRecordBelow, type Written } from "./record-writer.ts";
 import { type LedgerStatements, PAGE_ROWS, type Row, readRows, readTotal } from "./table.ts";
 
@@ -34,7 +35,10 @@ export interface PostgresLedgerParts {
   retirable: boolean;
   /** The caller's clock; undefined: the server's, which also gives records their times. */
   now: (() => number) | undefined;
+  /** For whatever changes records or reads many. */
   connections: Connections;
+  /** For looks, which must not queue behind writes; may be the same. */
+  lookConnections: Connections;
   statements: LedgerStatements;
   digest: Digest;
 }
@@ -45,6 +49,7 @@ export class PostgresLedger implements StoredLedger {
   readonly ledgerId: string;
   readonly capacity: number | undefined;
   readonly #parts: PostgresLedgerParts;
+  readonly #looks: Looks;
   readonly #running = new Set<Promise<unknown>>();
   #closed: Promise<void> | undefined;
 
@@ -54,6 +59,7 @@ export class PostgresLedger implements StoredLedger {
     this.ledgerId = parts.ledgerId;
     this.capacity = parts.capacity;
     this.#parts = parts;
+    this.#looks = new Looks(parts.lookConnections, parts.statements);
   }
 
   /** One round trip looks, one writes; an id that is known costs the look alone. */
@@ -69,7 +75,7 @@ export class PostgresLedger implements StoredLedger {
     const key = digest.key(id);
     const bodyHash = digest.bodyHash(body);
     return this.#track(signal, async () => {
-      const known = await this.#answerKnown(key, bodyHash, signal);
+      const known = await this.#answerKnown(key, bodyHash);
       if (known !== undefined) return known;
       if (await this.#isFull(signal)) return { kind: "full" };
       const backend = await callChooseOwner(chooseOwner, signal);
@@ -83,7 +89,7 @@ export class PostgresLedger implements StoredLedger {
     this.#begin(signal);
     checkId(id);
     const key = this.#parts.digest.key(id);
-    return this.#track(signal, async () => this.#ownerOf(await this.#find(key, signal)));
+    return this.#track(signal, async () => this.#ownerOf(await this.#looks.find(key)));
   }
 
   async retire(id: string, { quarantineMs, signal }: QuarantineOptions): Promise<boolean> {
@@ -91,7 +97,7 @@ export class PostgresLedger implements StoredLedger {
     checkId(id);
     const key = this.#parts.digest.key(id);
     return this.#track(signal, async () => {
-      const row = await this.#find(key, signal);
+      const row = await this.#looks.find(key);
       if (row === undefined) return false;
       this.#ownerOf(row);
       if (this.#isAged(row, quarantineMs)) return (await this.#remove([row], signal)) > 0;
@@ -132,7 +138,7 @@ export class PostgresLedger implements StoredLedger {
   async entry(key: string, { signal }: LedgerCallOptions = {}): Promise<LedgerEntry | undefined> {
     this.#begin(signal);
     checkKey(key);
-    return this.#track(signal, async () => (await this.#find(key, signal))?.entry);
+    return this.#track(signal, async () => (await this.#looks.find(key))?.entry);
   }
 
   async restore(
@@ -145,7 +151,7 @@ export class PostgresLedger implements StoredLedger {
     checkOwner(owner);
     return this.#track(signal, async () => {
       for (;;) {
-        const present = this.#ownerOf(await this.#find(key, signal));
+        const present = this.#ownerOf(await this.#looks.find(key));
         if (present !== undefined)
           return present.backend === owner.backend && present.bodyHash === owner.bodyHash
             ? "present"
@@ -158,12 +164,18 @@ export class PostgresLedger implements StoredLedger {
   }
 
   close(): Promise<void> {
-    this.#closed ??= Promise.allSettled(this.#running).then(() => this.#parts.connections.close());
+    this.#closed ??= this.#close();
     return this.#closed;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #close(): Promise<void> {
+    await Promise.allSettled(this.#running);
+    const { connections, lookConnections } = this.#parts;
+    await Promise.all([connections.close(), lookConnections.close()]);
   }
 
   #begin(signal: AbortSignal | undefined): void {
@@ -198,10 +210,6 @@ export class PostgresLedger implements StoredLedger {
     return this.#parts.connections.run(work, signal);
   }
 
-  #find(key: string, signal: AbortSignal | undefined): Promise<Row | undefined> {
-    return this.#run(async (ask) => readRows(await ask(this.#parts.statements.find(key)))[0], signal);
-  }
-
   /** @throws CorruptRecordError */
   #ownerOf(row: Row | undefined): Owner | undefined {
     if (row === undefined) return undefined;
@@ -210,12 +218,8 @@ export class PostgresLedger implements StoredLedger {
     return owner;
   }
 
-  async #answerKnown(
-    key: string,
-    bodyHash: string,
-    signal: AbortSignal | undefined,
-  ): Promise<Claim | undefined> {
-    const owner = this.#ownerOf(await this.#find(key, signal));
+  async #answerKnown(key: string, bodyHash: string): Promise<Claim | undefined> {
+    const owner = this.#ownerOf(await this.#looks.find(key));
     return owner === undefined ? undefined : answerExisting(owner, bodyHash);
   }
 
@@ -230,7 +234,7 @@ export class PostgresLedger implements StoredLedger {
     for (let lost = 0; lost < MAX_LOST_RACES; lost++) {
       const written = await this.#write(key, owner, signal);
       if (written === "written") return { kind: "new", owner };
-      const known = await this.#answerKnown(key, owner.bodyHash, signal);
+      const known = await this.#answerKnown(key, owner.bodyHash);
       if (known !== undefined) return known;
       if (written === "full") return { kind: "full" };
     }

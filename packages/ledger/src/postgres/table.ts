@@ -91,9 +91,9 @@ export function ledgerStatements(table: string, ledger: string) {
       text: `UPDATE ${table} SET marked = marked WHERE ledger = $1 AND record_key = '${MARKER_KEY}'`,
       values: [ledger],
     }),
-    find: (key: string): Statement => ({
-      text: `SELECT ${SELECTED} FROM ${table} WHERE ledger = $1 AND record_key = $2`,
-      values: [ledger, key],
+    find: (keys: readonly string[]): Statement => ({
+      text: `SELECT ${SELECTED} FROM ${table} WHERE ledger = $1 AND record_key IN (${parameters(2, keys.length)})`,
+      values: [ledger, ...keys],
     }),
     /** One claim, one round trip: it stands or fails by the primary key. */
     insert: (key: string, owner: Owner, nonce: string): Statement => ({

@@ -1,6 +1,7 @@
 import "../support/load-pg.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { LedgerUnavailableError } from "../../src/errors.ts";
 import type { StoredLedger } from "../../src/ledger.ts";
 import { openPostgresLedger, type PostgresLedgerOptions } from "../../src/postgres/index.ts";
 import { type Fault, type Message, startPostgresProxy } from "../support/postgres-proxy.ts";
@@ -26,19 +27,34 @@ async function openBoth(
   const name = `faults-${names++}`;
   let armed = false;
   const proxy = await startPostgresProxy(running, (message) => (armed ? choose(message) : PASS));
-  const through = await openPostgresLedger({
-    timeoutMs: 5_000,
+  const through = await openInTime({
     ...options,
     name,
     connection: `postgresql://postgres@127.0.0.1:${proxy.port}/cells`,
   });
-  const straight = await openPostgresLedger({ ...options, name, connection: running.url() });
+  const straight = await openPostgresLedger({
+    ...options,
+    name,
+    connection: running.url(),
+    timeoutMs: 20_000,
+  });
   onTestFinished(async () => {
     await Promise.all([through.close(), straight.close()]);
   });
   armed = true;
   proxy.seen.length = 0;
   return { through, straight, proxy, name };
+}
+
+/** A short time is for what comes afterwards; a loaded machine may need several for the opening. */
+async function openInTime(options: PostgresLedgerOptions): Promise<StoredLedger> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await openPostgresLedger(options);
+    } catch (error) {
+      if (!(error instanceof LedgerUnavailableError) || tries > 50) throw error;
+    }
+  }
 }
 
 /** A fault at the first message that fits; later ones pass. */
@@ -114,7 +130,7 @@ describe("a connection that is cut while a claim is written", () => {
         lost = message.connection;
         return { kind: "deliver-alone", released };
       },
-      { timeoutMs: 300 },
+      { timeoutMs: 1_000 },
     );
     await expect(claimA(through)).rejects.toMatchObject({
       code: "CELLKIT_LEDGER_UNAVAILABLE",
@@ -123,7 +139,9 @@ describe("a connection that is cut while a claim is written", () => {
     expect(await claimB(straight)).toMatchObject({ kind: "new", owner: { backend: B } });
     release();
     await expect
-      .poll(() => proxy.seen.some(({ type, text }) => type === "E" && text.includes("23505")))
+      .poll(() => proxy.seen.some(({ type, text }) => type === "E" && text.includes("23505")), {
+        timeout: 10_000,
+      })
       .toBe(true);
     expect(await straight.lookup("id")).toMatchObject({ backend: B });
   });
@@ -139,7 +157,7 @@ describe("a connection that is cut while a claim is written", () => {
         lost ||= fault.kind === "cut";
         return fault;
       },
-      { timeoutMs: 300 },
+      { timeoutMs: 1_000 },
     );
     await expect(claimA(through)).rejects.toMatchObject({ recorded: "maybe" });
     expect(await straight.lookup("id")).toMatchObject({ backend: A });
@@ -183,9 +201,9 @@ describe("a server that does not answer", () => {
     await expect(through.lookup("id")).rejects.toMatchObject({
       code: "CELLKIT_LEDGER_UNAVAILABLE",
       recorded: "no",
-      message: expect.stringContaining("no answer within 200 ms"),
+      message: expect.stringMatching(/ within 200 ms/),
     });
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 
   it("does not keep an aborted caller", async ({ skip }) => {
@@ -209,7 +227,7 @@ describe("a server that does not answer", () => {
       once(({ from }) => from === "server", { kind: "hold", released }),
       { connectionCount: 1, timeoutMs: 400 },
     );
-    const first = through.lookup("id").catch((error: unknown) => error);
+    const first = through.count().catch((error: unknown) => error);
     await expect(through.lookup("other")).rejects.toThrow(/1 of 1 in use/);
     release();
     await first;
@@ -226,7 +244,7 @@ describe("a server that does not answer", () => {
     await Promise.allSettled([through.lookup("id")]);
     const startedMs = performance.now();
     await through.close();
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 });
 
@@ -249,16 +267,16 @@ it("closing lets a running claim end", async ({ skip }) => {
 
 it("a commit that stopped waiting for its standby is no acknowledgement", async ({ skip }) => {
   const running = server ?? skip();
-  const { straight, name } = await openBoth(running, () => PASS, { timeoutMs: 1_500 });
+  const { through, straight, name } = await openBoth(running, () => PASS, { timeoutMs: 1_500 });
   const setStandby = async (standby: string) => {
     await running.query(`ALTER SYSTEM SET synchronous_standby_names = '${standby}'`);
     await running.query("SELECT pg_reload_conf()");
     await expect
-      .poll(async () => (await running.query("SHOW synchronous_standby_names"))[0])
+      .poll(async () => (await running.query("SHOW synchronous_standby_names"))[0], { timeout: 10_000 })
       .toEqual({ synchronous_standby_names: standby });
   };
   await setStandby("nobody");
-  const claim = claimA(straight).catch((error: unknown) => error);
+  const claim = claimA(through).catch((error: unknown) => error);
   // The server says that this INSERT succeeded, with a warning that the record is on this server only.
   await expect
     .poll(
@@ -268,7 +286,7 @@ it("a commit that stopped waiting for its standby is no acknowledgement", async 
             "SELECT pg_cancel_backend(pid) AS done FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'INSERT%'",
           )
         ).length,
-      { interval: 10 },
+      { interval: 10, timeout: 10_000 },
     )
     .toBe(1);
   expect(await claim).toMatchObject({ code: "CELLKIT_LEDGER_UNAVAILABLE", recorded: "maybe" });

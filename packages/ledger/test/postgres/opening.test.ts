@@ -68,7 +68,7 @@ describe("a server that would lose what it acknowledged is refused:", () => {
     const set = async (value: string) => {
       await sql(`ALTER SYSTEM SET ${setting} = ${value}`);
       await sql("SELECT pg_reload_conf()");
-      await expect.poll(() => sql(`SHOW ${setting}`)).toEqual([{ [setting]: value }]);
+      await expect.poll(() => sql(`SHOW ${setting}`), { timeout: 10_000 }).toEqual([{ [setting]: value }]);
     };
     await set("off");
     try {
@@ -79,7 +79,9 @@ describe("a server that would lose what it acknowledged is refused:", () => {
   });
 
   it("a session that cannot write may be a replica, where claims can be missing", async () => {
-    await expect(open({ user: "reader", timeoutMs: 200 })).rejects.toMatchObject(unavailable(/is a replica/));
+    await expect(open({ user: "reader", timeoutMs: 1_000 })).rejects.toMatchObject(
+      unavailable(/is a replica/),
+    );
   });
 });
 
