@@ -7,9 +7,9 @@ import {
 } from "./core/capability-verdict.ts";
 import { parseRouterUrl, type RouterUrl } from "./core/router-url.ts";
 import { type Exchanged, exchange } from "./exchange.ts";
-import { limitTime, orAborted } from "./limit-time.ts";
+import { inTime, limitTime } from "./limit-time.ts";
 import { checkedCa, checkedMs } from "./router-options.ts";
-import { readTokenFile, type TokenRead } from "./token-file.ts";
+import { readTokenFile } from "./token-file.ts";
 
 /** Where and how to ask. */
 export interface CapabilityClientOptions {
@@ -82,8 +82,8 @@ export class CapabilityClient {
     if (!url.secure && options.allowInsecureHttp !== true) return withoutProbe.plaintext;
     const time = limitTime(timeoutMs, signal);
     try {
-      const token = await tokenInTime(options.tokenFile, time.signal);
-      if (token.kind === "unavailable") return withoutProbe.credentialUnavailable;
+      const token = await inTime(readTokenFile(options.tokenFile), time.signal);
+      if (token.kind === "unavailable" || token.kind === "late") return withoutProbe.credentialUnavailable;
       if (token.kind !== "token") return withoutProbe.credentialInvalid;
       return capabilityVerdict(await ask(url, token.token, options, time.signal));
     } finally {
@@ -98,48 +98,27 @@ function checkOptions({ timeoutMs = probe.timeoutMs, ...rest }: CapabilityClient
   return Math.min(checkedMs("timeoutMs", timeoutMs), probe.timeoutMs);
 }
 
-async function tokenInTime(path: string, signal: AbortSignal): Promise<TokenRead> {
-  try {
-    return await orAborted(readTokenFile(path), signal);
-  } catch (cause) {
-    return { kind: "unavailable", problem: "was not read in time", cause };
-  }
-}
-
 async function ask(
   url: RouterUrl,
   token: string,
   options: CapabilityClientOptions,
   signal: AbortSignal,
 ): Promise<ProbeObservation> {
-  const bundle = await bundleInTime(options, signal);
-  if (bundle === "unusable") return { kind: "failed" };
+  const { caFile } = options;
+  const bundle = caFile === undefined ? undefined : await inTime(readCaFile(caFile), signal);
+  if (bundle !== undefined && bundle.kind !== "ca") return { kind: "failed" };
   return observed(
     await exchange({
       origin: url.origin,
       method: "GET",
       path: `${url.prefix}/v1/capabilities`,
       headers: { Authorization: `Bearer ${token}`, Accept: "application/json" },
-      ca: bundle.ca,
+      ca: bundle?.pem ?? options.ca,
       connectTimeoutMs: probe.timeoutMs,
       maxBodyBytes: probe.maxBodyBytes,
       signal,
     }),
   );
-}
-
-async function bundleInTime(
-  { ca, caFile }: CapabilityClientOptions,
-  signal: AbortSignal,
-): Promise<{ ca: string | undefined } | "unusable"> {
-  if (caFile === undefined) return { ca };
-  try {
-    const bundle = await orAborted(readCaFile(caFile), signal);
-    return bundle.kind === "ca" ? { ca: bundle.pem } : "unusable";
-  } catch {
-    // Time is up: as for a router that cannot be reached.
-    return "unusable";
-  }
 }
 
 /** A lost body counts by its status, as the reference sees the status before it reads the body. */

@@ -59,8 +59,11 @@ export async function exchange(call: WireCall): Promise<Exchanged> {
   }
 }
 
-/** Connects once: a server that takes connections and drops them would otherwise be dialled again at once. */
-function singleConnection(call: WireCall, onConnected: () => void): buildConnector.connector {
+/** Connects once, so that a request cannot leave twice within a call, whatever the HTTP client thinks may be repeated. */
+export function singleConnection(
+  call: Pick<WireCall, "ca" | "connectTimeoutMs">,
+  onConnected: () => void,
+): buildConnector.connector {
   const connect = buildConnector({
     allowH2: false,
     timeout: call.connectTimeoutMs,

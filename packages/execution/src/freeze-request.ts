@@ -41,7 +41,7 @@ export function freezeBytes(given: Uint8Array | string, pin: string | undefined)
 
 /** Older dispatchers do not know `allowInsecure` and refuse it even when it is false. */
 function withoutDefaults(input: ExecutionRequestInput): unknown {
-  if (input.capabilities?.allowInsecure !== false) return input;
+  if (input?.capabilities?.allowInsecure !== false) return input;
   const { allowInsecure: _, ...capabilities } = input.capabilities;
   return { ...input, capabilities };
 }

@@ -65,6 +65,6 @@ export {
 } from "./errors.ts";
 export { type PinOptions, type RequestSource, RouterClient } from "./router-client.ts";
 export type { RouterClientOptions } from "./router-options.ts";
-export { type CallOptions, type CancelEnd, Run, type WaitOptions } from "./run.ts";
-export { Submission } from "./submission.ts";
+export type { CallOptions, CancelEnd, Run, WaitOptions } from "./run.ts";
+export type { Submission } from "./submission.ts";
 export { readTokenFile, type TokenRead } from "./token-file.ts";

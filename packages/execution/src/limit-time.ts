@@ -23,14 +23,21 @@ export function limitTime(ms: number, outer: AbortSignal | undefined): TimeLimit
   };
 }
 
-/** The value of a promise, or a rejection with the signal's reason as soon as it aborts: for work that knows no signals. */
-export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const give = () => aborted.reject(signal.reason);
+/** What reading a file gives when its time is up. */
+export interface Late {
+  readonly kind: "late";
+  readonly problem: string;
+  readonly cause: unknown;
+}
+
+/** What a file's reading gives, or that it is late as soon as the signal aborts: a network file system may hang for ever. */
+export async function inTime<T>(reading: Promise<T>, signal: AbortSignal): Promise<T | Late> {
+  const late = Promise.withResolvers<Late>();
+  const give = () => late.resolve({ kind: "late", problem: "was not read in time", cause: signal.reason });
+  if (signal.aborted) give();
   signal.addEventListener("abort", give, { once: true });
   try {
-    return await Promise.race([work, aborted.promise]);
+    return await Promise.race([late.promise, reading]);
   } finally {
     signal.removeEventListener("abort", give);
   }

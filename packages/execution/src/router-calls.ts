@@ -13,7 +13,7 @@ import {
   unusableTrouble,
 } from "./core/trouble.ts";
 import { type Exchanged, exchange } from "./exchange.ts";
-import { limitTime, orAborted } from "./limit-time.ts";
+import { inTime, limitTime } from "./limit-time.ts";
 import type { ResolvedRouterOptions } from "./router-options.ts";
 import { readTokenFile } from "./token-file.ts";
 
@@ -63,20 +63,14 @@ export async function callRouter<S extends z.ZodType>(
 
 type Files = { readonly token: string; readonly ca: string | undefined } | { readonly trouble: Trouble };
 
-async function readFiles(
-  { tokenFile, ca, caFile }: ResolvedRouterOptions,
-  signal: AbortSignal,
-): Promise<Files> {
-  try {
-    const token = await orAborted(readTokenFile(tokenFile), signal);
-    if (token.kind !== "token") return { trouble: tokenFileTrouble(tokenFile, token.problem, token.cause) };
-    if (caFile === undefined) return { token: token.token, ca };
-    const bundle = await orAborted(readCaFile(caFile), signal);
-    if (bundle.kind !== "ca") return { trouble: caFileTrouble(caFile, bundle.problem, bundle.cause) };
-    return { token: token.token, ca: bundle.pem };
-  } catch (cause) {
-    return { trouble: tokenFileTrouble(tokenFile, "was not read in time", cause) };
-  }
+async function readFiles(options: ResolvedRouterOptions, signal: AbortSignal): Promise<Files> {
+  const { tokenFile, ca, caFile } = options;
+  const token = await inTime(readTokenFile(tokenFile), signal);
+  if (token.kind !== "token") return { trouble: tokenFileTrouble(tokenFile, token.problem, token.cause) };
+  if (caFile === undefined) return { token: token.token, ca };
+  const bundle = await inTime(readCaFile(caFile), signal);
+  if (bundle.kind !== "ca") return { trouble: caFileTrouble(caFile, bundle.problem, bundle.cause) };
+  return { token: token.token, ca: bundle.pem };
 }
 
 function headersOf(call: RouterCall, token: string): Record<string, string> {

@@ -114,7 +114,7 @@ test("five seconds are the most, also for a body that comes byte by byte", async
     const verdict = (await clientFor(router.url, { timeoutMs: 60_000 })).probe();
     await expect.poll(() => router.received.length, { interval: 0 }).toBe(1);
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(await verdict).toMatchObject({ available: false });
+    expect(await verdict).toMatchObject({ state: "incompatible", reason: oversized });
   } finally {
     vi.useRealTimers();
   }

@@ -53,6 +53,19 @@ test("tries after a lost answer are the same bytes, and the record that comes at
   expect(new Set(router.received.map(({ line, body }) => `${line} ${body}`)).size).toBe(1);
 });
 
+test("a call dials once, even where connections are dropped as soon as they stand", async () => {
+  await using router = await rawRouter(
+    () => undefined,
+    undefined,
+    (socket) => socket.destroy(),
+  );
+  expect(await failureOf((await quickClient(router.url)).get("run-1"))).toMatchObject({
+    code: "CELLKIT_EXECUTION_ANSWER_LOST",
+    sent: "maybe",
+  });
+  expect(router.connections()).toBe(1);
+});
+
 test("a router that nobody runs was sent nothing", async () => {
   const router = await rawRouter(() => admitted);
   await router[Symbol.asyncDispose]();
@@ -190,6 +203,7 @@ test("a request that a dispatcher would refuse is not sent", async () => {
     [moteRequest(".."), "ID"],
     [{ ...moteRequest("r"), surprise: 1 }, "REQUEST"],
     [moteRequest("r", { workload: { id: "x".repeat(65_536), caller: "c" } }), "REQUEST"],
+    [null, "REQUEST"],
     ["", "REQUEST"],
     ["{", "JSON"],
     ['{"id":7}', "REQUEST"],

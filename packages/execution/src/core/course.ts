@@ -41,8 +41,8 @@ export interface CoursePlan {
 export function learn(before: Knowledge, outcome: Outcome): Knowledge {
   if (outcome.kind === "record") return { sent: "yes", accepted: true };
   const { code, sent } = outcome.trouble;
-  // A conflict proves that these bytes were never taken, whatever became of earlier tries: the id is bound to others for ever.
-  if (code === "CELLKIT_EXECUTION_ID_CONFLICT") return { ...before, sent: "no" };
+  // A conflict proves that these bytes were never taken, though earlier tries had no answer: the id is bound to others for ever.
+  if (code === "CELLKIT_EXECUTION_ID_CONFLICT" && before.sent !== "yes") return { ...before, sent: "no" };
   return { ...before, sent: worseSent(before.sent, sent) };
 }
 

@@ -54,6 +54,7 @@ test.each<[Purpose, Outcome[], string]>([
   ["submit", [lost, told("UNAUTHORIZED")], "UNAUTHORIZED maybe same-id"],
   ["submit", [lost, told("LEDGER_FULL")], "LEDGER_FULL maybe operator"],
   ["submit", [lost, told("ID_CONFLICT")], "ID_CONFLICT no never"],
+  ["submit", [told("WORKER_UNAVAILABLE"), told("ID_CONFLICT")], "ID_CONFLICT yes never"],
   ["submit", [told("AT_CAPACITY")], "AT_CAPACITY yes never"],
   ["submit", [told("INTERRUPTED")], "INTERRUPTED yes operator"],
   ["submit", [told("JOURNAL_UNAVAILABLE")], "JOURNAL_UNAVAILABLE maybe operator"],

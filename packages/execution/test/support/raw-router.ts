@@ -33,7 +33,11 @@ export function answer(status: number, body: unknown): string {
 export const refusal = (status: number, error: string) => answer(status, { error });
 
 /** Listens on a free port. Each connection has one request; a script's answer is written and the connection closed. */
-export async function rawRouter(script: Script, tls?: TlsOptions): Promise<RawRouter> {
+export async function rawRouter(
+  script: Script,
+  tls?: TlsOptions,
+  onConnection: (socket: Socket) => void = () => undefined,
+): Promise<RawRouter> {
   const received: Received[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;
@@ -50,7 +54,10 @@ export async function rawRouter(script: Script, tls?: TlsOptions): Promise<RawRo
     });
   };
   const server: Server = tls === undefined ? createServer(serve) : createTlsServer(tls, serve);
-  server.on("connection", () => connections++);
+  server.on("connection", (socket) => {
+    connections++;
+    onConnection(socket);
+  });
   server.on("tlsClientError", () => undefined);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
