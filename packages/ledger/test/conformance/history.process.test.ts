@@ -1,17 +1,16 @@
 import "../support/load-pg.ts";
-import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { checkClaimHistory } from "../../src/conformance/claim-history.ts";
 import type { HistoryOperation } from "../../src/conformance/history.ts";
 import type { StoredLedger } from "../../src/ledger.ts";
 import { LedgerMemory, openMemoryLedger } from "../../src/memory-ledger.ts";
 import { type HistoryLoad, runHistoryLoad } from "../support/history-load.ts";
-import { type LedgerPlace, openAt } from "../support/open-at.ts";
+import { runHistoryProcesses } from "../support/history-processes.ts";
+import type { LedgerPlace } from "../support/open-at.ts";
 import { plantedBugs } from "../support/planted-bugs.ts";
 import { buildPorcupine, findGo, judgeHistory } from "../support/porcupine.ts";
 import { PostgresServer } from "../support/postgres-server.ts";
@@ -52,43 +51,6 @@ async function objections(operations: readonly HistoryOperation[], retiring: boo
   return theirs;
 }
 
-/** The load of this process and of others, on the same ledger at once. */
-async function runProcesses(place: LedgerPlace, retiring: boolean): Promise<HistoryOperation[]> {
-  const options = { retirable: retiring };
-  const ledgers = [await openAt(place, options), await openAt(place, options)];
-  onTestFinished(async () => {
-    for (const ledger of ledgers) await ledger.close();
-  });
-  const children = Array.from({ length: CHILD_COUNT }, (_, index) =>
-    startChild({ place, options, load: { ...load, retiring, client: `child${index}` } }),
-  );
-  for (const child of children) expect(await child.next()).toBe("ready");
-  for (const child of children) child.go();
-  const histories = await Promise.all([
-    runHistoryLoad(ledgers, { ...load, retiring }),
-    ...children.map((child) => child.next() as Promise<HistoryOperation[]>),
-  ]);
-  return histories.flat();
-}
-
-function startChild(task: unknown): { next(): Promise<unknown>; go(): void } {
-  const script = fileURLToPath(new URL("../support/history-child.ts", import.meta.url));
-  const args = ["--conditions=@cellkit/source", script, JSON.stringify(task)];
-  // They load the same modules each time.
-  const env = { ...process.env, NODE_COMPILE_CACHE: join(directory, "cache") };
-  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"], env });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  return {
-    go: () => child.stdin.write("\n"),
-    async next() {
-      const { value, done } = await lines.next();
-      if (done === true) throw new TypeError("a child ended too early");
-      return JSON.parse(value);
-    },
-  };
-}
-
 function placeOf(store: LedgerPlace["store"], name: string): LedgerPlace | undefined {
   if (store === "postgres") return postgres && { store, name, url: postgres.url() };
   const path = join(directory, store);
@@ -109,11 +71,29 @@ describe.each([
   it.for(["posix", "bucket", "postgres"] as const)("%s, over several processes", async (store, { skip }) => {
     const place = placeOf(store, retiring ? "retiring" : "kept");
     if (place === undefined) return skip();
-    const operations = await runProcesses(place, retiring);
+    const run = { place, load: { ...load, retiring }, childCount: CHILD_COUNT, cacheDirectory: directory };
+    const operations = await runHistoryProcesses(run);
     expect(operations).toHaveLength((CHILD_COUNT + 1) * load.callerCount * load.operationCount);
-    expect(operations.some(({ answer }) => answer?.kind === "maybe")).toBe(false);
+    expect(operations.some(({ answer }) => answer === null || answer.kind === "maybe")).toBe(false);
     expect(await objections(operations, retiring)).toEqual([]);
   });
+
+  it.for(["posix", "bucket", "postgres"] as const)(
+    "%s, while processes are killed",
+    async (store, { skip }) => {
+      const place = placeOf(store, retiring ? "retiring-killed" : "kept-killed");
+      if (place === undefined) return skip();
+      const operations = await runHistoryProcesses({
+        place,
+        load: { ...load, retiring },
+        childCount: CHILD_COUNT,
+        killAfterCount: load.operationCount,
+        cacheDirectory: directory,
+      });
+      expect(operations.some(({ answer }) => answer === null)).toBe(true);
+      expect(await objections(operations, retiring)).toEqual([]);
+    },
+  );
 });
 
 it.each(Object.keys(plantedBugs))("both checkers find a ledger that %s", async (bug) => {
