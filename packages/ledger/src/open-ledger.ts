@@ -68,9 +68,15 @@ export async function openLedger(url: string, options: OpenLedgerOptions = {}): 
       });
     }
     case "bucket": {
-      const { openBucket } = await import("@cellkit/bucket");
+      const { BucketError, openBucket } = await import("@cellkit/bucket");
       const { openBucketLedger } = await import("./bucket/open-bucket-ledger.ts");
-      const bucket = openBucket(location.url, bucketOptions);
+      let bucket: ReturnType<typeof openBucket>;
+      try {
+        bucket = openBucket(location.url, bucketOptions);
+      } catch (cause) {
+        if (!(cause instanceof BucketError)) throw cause;
+        throw new LedgerOptionError(cause.message, { cause });
+      }
       try {
         return await openBucketLedger({ ...common, bucket, closeBucket: true });
       } catch (error) {

@@ -12,6 +12,7 @@ const openToAll: Flock = { tryLock: () => true, unlock: () => undefined };
 await serveAgent(url, {
   input: process.stdin,
   output: process.stdout,
+  bucket: { endpoint: process.env["S3_ENDPOINT"] },
   ...(fault === "lock" ? { flock: openToAll } : {}),
   // Each process has a memory of its own: it forgets, and knows nothing of the others.
   ...(fault === "memory" ? { open: () => openMemoryLedger() } : {}),
