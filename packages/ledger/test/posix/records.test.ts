@@ -14,7 +14,7 @@ import { expect, it } from "vitest";
 import { loadDigest } from "../../src/digest.ts";
 import { CorruptRecordError, LedgerUnavailableError } from "../../src/errors.ts";
 import type { PosixLedgerEvent } from "../../src/posix/ledger-event.ts";
-import { chooses, openForTest, temporaryDirectory } from "../support/posix-place.ts";
+import { chooses, listAll, openForTest, temporaryDirectory } from "../support/posix-place.ts";
 
 const { key, bodyHash } = await loadDigest();
 const HASH = bodyHash("body");
@@ -143,7 +143,7 @@ it("lists records, marks and what is foreign, but not what belongs to the ledger
   writeFileSync(join(directory, `${key("orphan")}.retired`), "");
   writeFileSync(join(directory, ".tmpAbC"), "");
   writeFileSync(join(directory, "notes.json"), "{}");
-  const entries = await Array.fromAsync(ledger.entries());
+  const entries = await listAll(ledger);
   const of = (wanted: string) => entries.find((entry) => entry.key === wanted);
   expect(entries).toHaveLength(5);
   expect(of(key("a"))).toMatchObject({ owner: { bodyHash: HASH }, marked: false });

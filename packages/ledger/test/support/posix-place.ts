@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { StoredLedger } from "../../src/ledger.ts";
+import type { LedgerEntry, StoredLedger } from "../../src/ledger.ts";
 import { openPosixLedger, type PosixLedgerOptions } from "../../src/posix/open-posix-ledger.ts";
 
 /** A directory that is removed when the test ends. */
@@ -23,4 +23,11 @@ export async function openForTest(options: Partial<PosixLedgerOptions> = {}): Pr
 /** An owner's choice that is made at once. */
 export function chooses(backend = "http://10.20.0.11:8787"): () => Promise<string> {
   return async () => backend;
+}
+
+/** All entries of a ledger. */
+export async function listAll(ledger: StoredLedger): Promise<LedgerEntry[]> {
+  const entries: LedgerEntry[] = [];
+  for await (const entry of ledger.entries()) entries.push(entry);
+  return entries;
 }
