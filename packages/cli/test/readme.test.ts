@@ -6,8 +6,14 @@ import { callOptions } from "../src/commands/call.ts";
 import { deployOptions } from "../src/commands/deploy.ts";
 import { devOptions } from "../src/commands/dev.ts";
 import { diagnoseOptions } from "../src/commands/diagnose.ts";
+import { ledgerExportOptions } from "../src/commands/ledger-export.ts";
+import { ledgerImportOptions } from "../src/commands/ledger-import.ts";
+import { ledgerLsOptions } from "../src/commands/ledger-ls.ts";
+import { ledgerShowOptions } from "../src/commands/ledger-show.ts";
+import { ledgerVerifyOptions } from "../src/commands/ledger-verify.ts";
 import { peerRotateOptions } from "../src/commands/peer-rotate.ts";
 import { qualifyBucketOptions } from "../src/commands/qualify-bucket.ts";
+import { qualifyLedgerOptions } from "../src/commands/qualify-ledger.ts";
 import { roadOptions } from "../src/commands/road.ts";
 import * as everything from "../src/index.ts";
 
@@ -23,6 +29,12 @@ describe("the README has the options, and nothing else, of", () => {
     ["road", roadOptions],
     ["bucket serve", bucketServeOptions],
     ["qualify bucket", qualifyBucketOptions],
+    ["qualify ledger", qualifyLedgerOptions],
+    ["ledger ls", ledgerLsOptions],
+    ["ledger show", ledgerShowOptions],
+    ["ledger verify", ledgerVerifyOptions],
+    ["ledger export", ledgerExportOptions],
+    ["ledger import", ledgerImportOptions],
   ])("%s", (name, schema) => {
     const [, after = ""] = readme.split(`<!-- options: ${name} -->\n`);
     const [table = ""] = after.split("<!-- /options -->");
