@@ -92,13 +92,15 @@ export class Connections {
   ): Promise<T> {
     const untilMs = performance.now() + this.#timeoutMs;
     const state: CallState = { unknown: false };
+    let before: unknown;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {
       signal?.throwIfAborted();
       const outcome = await this.#try(work, state, untilMs);
       if ("value" in outcome) return outcome.value;
       const { error, again } = outcome;
       const waitMs = pauseMs * (0.5 + Math.random() / 2);
-      if (!again || performance.now() + waitMs >= untilMs) throw this.#explain(error, state);
+      if (!again || performance.now() + waitMs >= untilMs) throw this.#explain(error, before, state);
+      before = error;
       await sleep(waitMs);
     }
   }
@@ -198,10 +200,15 @@ export class Connections {
     return first;
   }
 
-  /** The error of a call that failed for good. */
-  #explain(error: unknown, { unknown }: CallState): LedgerError {
+  /** The error of a call that failed for good; what the try before it met says more than that the time was up. */
+  #explain(error: unknown, before: unknown, { unknown }: CallState): LedgerError {
     if (error instanceof LedgerError) return error;
     const recorded = unknown ? "maybe" : "no";
-    return new LedgerUnavailableError(this.#url, describeFailure(error), recorded, { cause: error });
+    const earlier =
+      error instanceof AttemptFailure && before !== undefined
+        ? `; before that: ${describeFailure(before)}`
+        : "";
+    const problem = describeFailure(error) + earlier;
+    return new LedgerUnavailableError(this.#url, problem, recorded, { cause: error });
   }
 }
