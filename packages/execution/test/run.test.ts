@@ -70,8 +70,8 @@ test("what the owner lost is left to an operator when time is up", async () => {
 test("an id that no router knows may be submitted", async () => {
   await using router = await rawRouter(() => unknown);
   const run = (await quickClient(router.url)).attach("run-1");
-  for (const call of [run.get(), run.audit(), run.cancel(), run.result()]) {
-    expect(await failureOf(call)).toMatchObject({
+  for (const call of [() => run.get(), () => run.audit(), () => run.cancel(), () => run.result()]) {
+    expect(await failureOf(call())).toMatchObject({
       code: "CELLKIT_EXECUTION_UNKNOWN_EXECUTION",
       sent: "no",
       next: "same-id",
@@ -83,8 +83,8 @@ test("an id that a router knew and does not know any more must not be", async ()
   await using router = await rawRouter((_, index) => (index === 0 ? cancelling : unknown));
   const run = (await quickClient(router.url)).attach("run-1");
   await run.cancel();
-  for (const call of [run.get(), run.result(), run.cancelUntilTerminal()]) {
-    expect(await failureOf(call)).toMatchObject({
+  for (const call of [() => run.get(), () => run.result(), () => run.cancelUntilTerminal()]) {
+    expect(await failureOf(call())).toMatchObject({
       code: "CELLKIT_EXECUTION_UNKNOWN_EXECUTION",
       sent: "yes",
       next: "operator",
