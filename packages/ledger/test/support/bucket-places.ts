@@ -10,7 +10,7 @@ import { serveBucket } from "@cellkit/bucket/server";
 const credentials = { accessKeyId: "ledger-test", secretAccessKey: "ledger-test-secret" };
 
 /** `lose-answer`: the store does it, and the client's connection is reset. `send-twice`: the client gets the second answer. */
-export type Fault = "pass" | "lose-answer" | "send-twice";
+type Fault = "pass" | "lose-answer" | "send-twice";
 
 /** A bucket on a server of this process. */
 export interface ServedBucket extends AsyncDisposable {
