@@ -50,6 +50,17 @@ export async function* readEntries(
   for await (const entry of read) if (entry !== undefined) yield entry;
 }
 
+/** The record at a key, read; undefined if there is none, also where a mark lies without one. */
+export async function readOne(
+  store: LedgerStore,
+  key: string,
+  signal: AbortSignal | undefined,
+): Promise<LedgerEntry | undefined> {
+  for await (const entry of listEntries(store, `${store.keys.folder}${key}.`, signal))
+    if (entry.kind === "record" && entry.key === key) return readEntry(store, entry, signal);
+  return undefined;
+}
+
 async function readEntry(
   store: LedgerStore,
   entry: ListedEntry,

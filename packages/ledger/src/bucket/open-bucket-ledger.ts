@@ -26,7 +26,7 @@ import type {
   StoredLedger,
 } from "../ledger.ts";
 import { openCreationMarker } from "./creation-marker.ts";
-import { isCounted, type ListedEntry, listEntries, readEntries } from "./entries.ts";
+import { isCounted, type ListedEntry, listEntries, readEntries, readOne } from "./entries.ts";
 import { inParallel } from "./in-parallel.ts";
 import { retireRecord, sweepRecord } from "./retirement.ts";
 import { LedgerStore, type Look } from "./store.ts";
@@ -165,9 +165,7 @@ class BucketLedger implements StoredLedger {
   entry(key: string, { signal }: LedgerCallOptions = {}): Promise<LedgerEntry | undefined> {
     return this.#run(signal, async () => {
       checkKey(key);
-      const prefix = `${this.#store.keys.folder}${key}.`;
-      for await (const entry of readEntries(this.#store, prefix, signal)) if (entry.key === key) return entry;
-      return undefined;
+      return readOne(this.#store, key, signal);
     });
   }
 

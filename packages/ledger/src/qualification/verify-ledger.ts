@@ -1,6 +1,9 @@
 /** What lies in a ledger that should not. Changes nothing. */
-import { readdir, stat } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import type { LedgerCallOptions, StoredLedger } from "../ledger.ts";
+import { STAGING_NAME } from "../posix/ledger-directory.ts";
+import { maybeStaging } from "../posix/staging.ts";
 import { entryKind } from "../transfer/entry-kind.ts";
 
 /** A staging file that is older was left behind by a crash: a claim takes seconds. */
@@ -71,7 +74,7 @@ export async function verifyLedger(
   let seenCount = 0;
   for await (const entry of ledger.entries({ signal })) {
     onProgress?.(++seenCount);
-    if (directory !== undefined && isStaging(entry.key)) continue;
+    if (directory !== undefined && maybeStaging(entry.key)) continue;
     const kind = await entryKind(ledger, entry, { signal });
     if (kind === "record") {
       findings.recordCount += 1;
@@ -93,16 +96,20 @@ const meaning = {
   mark: "a mark for a sweep without a record",
 } as const;
 
-/** Ours begin with `.claim-`, the original's with `.tmp`. */
-function isStaging(name: string): boolean {
-  return name.startsWith(".claim-") || name.startsWith(".tmp");
-}
-
+/** Files in the staging folder, and those of the original (and of other versions) beside the records. */
 async function lookForStaging(directory: string, findings: LedgerFindings, nowMs: number): Promise<void> {
-  for (const name of (await readdir(directory)).filter(isStaging)) {
-    const found = await stat(`${directory}/${name}`).catch(() => undefined);
+  const inFolder = await readdir(join(directory, STAGING_NAME)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const names = [
+    ...(await readdir(directory)).filter(maybeStaging),
+    ...inFolder.map((name) => join(STAGING_NAME, name)),
+  ];
+  for (const name of names) {
+    const found = await lstat(join(directory, name)).catch(() => undefined);
     // Gone meanwhile: its claim ended.
-    if (found === undefined || nowMs - found.mtimeMs < STALE_STAGING_MS) continue;
+    if (found === undefined || !found.isFile() || nowMs - found.mtimeMs < STALE_STAGING_MS) continue;
     findings.staleStagingCount += 1;
     const problem = `left behind by a crash ${Math.round((nowMs - found.mtimeMs) / 60_000)} min ago`;
     if (findings.staleStaging.length < NAMED_COUNT) findings.staleStaging.push({ name, problem });

@@ -1,6 +1,7 @@
 // Moving ledgers between the stores, in every direction, through the addresses that the commands take; and qualifying them.
 import "../support/load-pg.ts";
 import { createReadStream } from "node:fs";
+import { utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { StoredLedger } from "../../src/ledger.ts";
@@ -69,6 +70,42 @@ describe("every binding is there after a move", () => {
     expect(findings.recordCount).toBe(COUNT);
     expect(isClean(findings)).toBe(true);
   });
+});
+
+it.for(["directory", "bucket"] as const)(
+  "in a %s, a mark without a record is told apart from a marked record that cannot be read",
+  async (store) => {
+    await using ledger = (await open(store, "marks")) as StoredLedger;
+    const [lone, corrupt] = ["ab".repeat(32), "cd".repeat(32)];
+    const things = { [`${lone}.retired`]: "", [`${corrupt}.retired`]: "", [`${corrupt}.json`]: "{" };
+    for (const [name, text] of Object.entries(things))
+      if (store === "directory") await writeFile(join(directory.path, "ledger", "marks", name), text);
+      else await bucket.open().put(`router/ledger/marks/${name}`, text);
+    const findings = await verifyLedger(ledger);
+    expect(findings).toMatchObject({ recordCount: 0, foreignCount: 0 });
+    expect(findings.marks.map(({ name }) => name)).toEqual([lone]);
+    expect(findings.corrupt.map(({ name }) => name)).toEqual([corrupt]);
+    await expect(exportToFile(ledger, join(directory.path, `${store}-marks`))).rejects.toMatchObject({
+      key: corrupt,
+    });
+  },
+);
+
+it("a staging file that a crash left behind is told, and is no trouble", async () => {
+  await using ledger = (await open("directory", "staging")) as StoredLedger;
+  await ledger.claim("id", "body", async () => owner(1));
+  const own = join(directory.path, "ledger", "staging");
+  for (const [name, ageMs] of [
+    [".claim-staging/1-2", 700_000],
+    [".claim-staging/1-3", 1_000],
+    [".tmpAbC", 700_000],
+  ] as const) {
+    await writeFile(join(own, name), "");
+    await utimes(join(own, name), new Date(Date.now() - ageMs), new Date(Date.now() - ageMs));
+  }
+  const findings = await verifyLedger(ledger, { directory: own });
+  expect(findings.staleStaging.map(({ name }) => name).sort()).toEqual([".claim-staging/1-2", ".tmpAbC"]);
+  expect(isClean(findings)).toBe(true);
 });
 
 describe("a store of this machine is qualified, and nothing is left in it", () => {
