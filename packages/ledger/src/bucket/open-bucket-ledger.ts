@@ -35,6 +35,8 @@ import { makeRecord, STONE_BYTES } from "./stored-object.ts";
 /** How often a claim is tried whose id others claim and retire in the meantime. */
 const RACE_LIMIT_COUNT = 8;
 const SWEEP_COUNT = 16;
+/** The white space at a record's end counts, so that readers have one limit everywhere. */
+const TOO_LONG = `needs an object of more than ${MAX_RECORD_BYTES} bytes with the mark of its claim`;
 
 /** Options of {@link openBucketLedger}. `capacity` is refused: a bucket cannot keep one. */
 export interface BucketLedgerOptions extends LedgerOptions {
@@ -110,7 +112,10 @@ class BucketLedger implements StoredLedger {
       const found = await this.#store.look(key, signal);
       if (found.kind === "record") return answerExisting(found.owner, bodyHash);
       const owner = { backend: await callChooseOwner(chooseOwner, signal), bodyHash };
-      const made = await this.#make(key, owner, found, signal);
+      const record = makeRecord(owner);
+      if (record.length > MAX_RECORD_BYTES)
+        throw new OwnerChoiceError(`the owner chosen for a new id ${TOO_LONG}; nothing was recorded`);
+      const made = await this.#make(key, record, found, signal);
       return made === "made" ? { kind: "new", owner } : answerExisting(made, bodyHash);
     });
   }
@@ -177,8 +182,11 @@ class BucketLedger implements StoredLedger {
     return this.#run(signal, async () => {
       checkKey(key);
       checkOwner(owner);
+      const record = makeRecord(owner);
+      if (record.length > MAX_RECORD_BYTES)
+        throw new LedgerOptionError(`the owner to be restored ${TOO_LONG}`);
       const found = await this.#store.look(key, signal);
-      const made = found.kind === "record" ? found.owner : await this.#make(key, owner, found, signal);
+      const made = found.kind === "record" ? found.owner : await this.#make(key, record, found, signal);
       if (made === "made") return "added";
       return made.backend === owner.backend && made.bodyHash === owner.bodyHash ? "present" : "conflict";
     });
@@ -199,21 +207,24 @@ class BucketLedger implements StoredLedger {
   /** Writes a record where a look found none. Answers whose record stands if it is another's. */
   async #make(
     key: string,
-    owner: Owner,
+    record: Uint8Array,
     free: Exclude<Look, { kind: "record" }>,
     signal: AbortSignal | undefined,
   ): Promise<"made" | Owner> {
-    const record = makeRecord(owner);
-    if (record.length > MAX_RECORD_BYTES)
-      throw new OwnerChoiceError(
-        `the record would have ${record.length} bytes, more than ${MAX_RECORD_BYTES}; nothing was recorded`,
-      );
     let found: Look = free;
     for (let count = 1; count <= RACE_LIMIT_COUNT; count += 1) {
       const etag = found.kind === "retired" ? found.etag : undefined;
-      const { applied } = await this.#store.write(this.#store.keys.record(key), record, etag, signal);
+      const { applied, settled } = await this.#store.write(
+        this.#store.keys.record(key),
+        record,
+        etag,
+        signal,
+      );
       if (applied) return "made";
       found = await this.#store.look(key, signal, "maybe");
+      // Whether it was ours that is retired by now: others may have been answered `existing` by it, so it must not be new again.
+      if (found.kind === "retired" && settled)
+        throw new LedgerUnavailableError(this.url, `the record ${key} was retired meanwhile`, "maybe");
       if (found.kind !== "record") continue;
       // Ours, although refused: something on the way sent it twice, and the second was told that the first is there.
       return Buffer.compare(found.bytes, record) === 0 ? "made" : found.owner;

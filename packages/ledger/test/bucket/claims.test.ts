@@ -1,14 +1,32 @@
-import { BucketUnreachableError, openBucket, UndecidedWriteError } from "@cellkit/bucket";
+import { readdir, rm, stat, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  BucketAccessDeniedError,
+  BucketUnreachableError,
+  NoBucketError,
+  openBucket,
+  UndecidedWriteError,
+} from "@cellkit/bucket";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openBucketLedger } from "../../src/bucket/open-bucket-ledger.ts";
 import { loadDigest } from "../../src/digest.ts";
 import { type ServedBucket, serveTestBucket } from "../support/bucket-places.ts";
-import { seam } from "../support/bucket-seam.ts";
+import { type Calls, seam } from "../support/bucket-seam.ts";
 
 const A = "http://10.20.0.11:8787";
 const B = "http://10.20.0.12:8787";
 const owner = (backend: string) => async () => backend;
 const isPutOfRecord = (line: string) => /^PUT \S+\/[0-9a-f]{64}\.json/.test(line);
+
+/** The file in a bucket's directory that holds the record of a key. */
+async function findFile(directory: string, key: string): Promise<string> {
+  const found = await readdir(directory, { recursive: true, withFileTypes: true });
+  const file = found.find(
+    (entry) => entry.isFile() && entry.name.startsWith(key.slice(0, 60)) && entry.name.endsWith("="),
+  );
+  return join(file?.parentPath ?? "", file?.name ?? "");
+}
 
 let served: ServedBucket;
 let count = 0;
@@ -103,6 +121,37 @@ describe("a claim in a bucket", () => {
     await other.close();
   });
 
+  it("whose writing is denied, or finds no bucket any more, was not recorded", async () => {
+    const inner = served.open();
+    for (const failure of [new BucketAccessDeniedError("b", "AccessDenied"), new NoBucketError("b")]) {
+      const createIfAbsent: Calls["createIfAbsent"] = async (key, body, options) => {
+        if (key.endsWith("ledger.json")) return inner.createIfAbsent(key, body, options);
+        throw failure;
+      };
+      const ledger = await openBucketLedger({ bucket: seam(inner, { createIfAbsent }), name });
+      const claim = ledger.claim("id", "body", owner(A));
+      await expect(claim).rejects.toMatchObject({ recorded: "no", cause: failure });
+      expect(await ledger.lookup("id")).toBeUndefined();
+    }
+  });
+
+  it("whose record's file was damaged on the server's disk is refused, and the file is left as it is", async () => {
+    await using own = await serveTestBucket();
+    for (const bucket of [openBucket(own.fileUrl), own.open({ readAttemptCount: 1 })]) {
+      const ledger = await openBucketLedger({ bucket });
+      await ledger.claim("id", "body", owner(A));
+      const { key } = await loadDigest();
+      const file = await findFile(fileURLToPath(own.fileUrl), key("id"));
+      await truncate(file, 40);
+      const isFile = bucket.url.startsWith("file:");
+      const code = isFile ? "CELLKIT_LEDGER_CORRUPT" : "CELLKIT_LEDGER_UNAVAILABLE";
+      await expect(ledger.claim("id", "body", owner(B))).rejects.toMatchObject({ code });
+      expect((await stat(file)).size).toBe(40);
+      if (isFile) await bucket.close();
+      await rm(file);
+    }
+  });
+
   it("whose outcome cannot be found out may have been recorded", async () => {
     const inner = served.open();
     const cause = new BucketUnreachableError("b", "reset");
@@ -183,6 +232,20 @@ describe("a ledger in a bucket", () => {
     await using elsewhere = openBucket("s3://no-such-bucket", served.options);
     const cause = { code: "CELLKIT_BUCKET_NO_BUCKET" };
     await expect(openBucketLedger({ bucket: elsewhere, name })).rejects.toMatchObject({ cause });
+  });
+
+  it("takes no record that is too long with its white space, by a claim or from elsewhere", async () => {
+    const ledger = await openBucketLedger({ bucket: served.open(), name });
+    const { key } = await loadDigest();
+    // Each of these characters takes six bytes in JSON.
+    const claim = ledger.claim("id", "body", owner(`http://${"\u0001".repeat(660)}`));
+    await expect(claim).rejects.toMatchObject({ code: "CELLKIT_LEDGER_OWNER" });
+    const bodyHash = "x".repeat(4_000);
+    const restored = ledger.restore(key("id"), { backend: A, bodyHash });
+    await expect(restored).rejects.toMatchObject({ code: "CELLKIT_LEDGER_OPTION" });
+    expect(await ledger.lookup("id")).toBeUndefined();
+    expect(await ledger.restore(key("id"), { backend: A, bodyHash: "x".repeat(3_950) })).toBe("added");
+    expect((await ledger.lookup("id"))?.bodyHash).toHaveLength(3_950);
   });
 
   it("closes the caller's bucket only when told to", async () => {

@@ -126,6 +126,23 @@ it("a retirement whose answer is lost, and whose id is claimed again meanwhile, 
   await expect(ledger.retire("id", QUARANTINE)).rejects.toMatchObject({ recorded: "maybe" });
 });
 
+it("a claim whose answer is lost, and whose record is retired before that is found out, is not new a second time", async () => {
+  const inner = served.open();
+  const other = await open(inner);
+  const createIfAbsent: Calls["createIfAbsent"] = async (key, body, options) => {
+    const write = await inner.createIfAbsent(key, body, options);
+    if (!isRecord(key)) return write;
+    const settle = async () => {
+      await other.retire("id", QUARANTINE);
+      return { kind: "rejected" as const };
+    };
+    return { kind: "ambiguous", cause: new TypeError("reset"), settle };
+  };
+  const ledger = await open(seam(inner, { createIfAbsent }));
+  await expect(ledger.claim("id", "body", owner(A))).rejects.toMatchObject({ recorded: "maybe" });
+  expect(await other.lookup("id")).toBeUndefined();
+});
+
 it("the time of a store that keeps whole seconds is taken as the latest that it may be", async () => {
   const inner = served.open();
   async function* list(prefix: string) {
