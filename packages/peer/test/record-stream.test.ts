@@ -80,6 +80,69 @@ test.each(["FIN", "reset"])("a connection cut by a %s is an error, never an end"
   expect(error).toMatchObject({ code: "CELLKIT_PEER_TUNNEL_LOST" });
 });
 
+test.each(["end", "error", "close"])(
+  "what came in the turn of the connection's %s is read before the loss",
+  async (event) => {
+    const [, accepted] = await socketPair();
+    const { dialler, listener } = recordEnds();
+    const far = quiet(new RecordStream(accepted, listener));
+    const read: Buffer[] = [];
+    far.on("data", (chunk: Buffer) => read.push(chunk));
+    accepted.emit("data", Buffer.concat(dialler.sealer.seal(Buffer.from("half"))));
+    accepted.emit(event, new RangeError("of the connection"));
+    expect(await failure(far)).toMatchObject({ code: "CELLKIT_PEER_TUNNEL_LOST" });
+    expect(Buffer.concat(read).toString()).toBe("half");
+  },
+);
+
+test("what was opened before a changed record of the same turn is read, and nothing behind it", async () => {
+  const [, accepted] = await socketPair();
+  const { dialler, listener } = recordEnds();
+  const [first, second, third] = ["first ", "second ", "third "].flatMap((piece) =>
+    dialler.sealer.seal(Buffer.from(piece)),
+  ) as [Buffer, Buffer, Buffer];
+  second[8] = (second[8] ?? 0) ^ 1;
+  const far = quiet(new RecordStream(accepted, { ...listener, rest: first }));
+  const read: Buffer[] = [];
+  far.on("data", (chunk: Buffer) => read.push(chunk));
+  accepted.emit("data", second);
+  accepted.emit("data", third);
+  expect(await failure(far)).toMatchObject({ code: "CELLKIT_PEER_RECORD", fault: "authentication" });
+  expect(Buffer.concat(read).toString()).toBe("first ");
+});
+
+test("a tunnel that fails in a turn holds up no other one", async () => {
+  const pairs = await Promise.all(Array.from({ length: 3 }, () => socketPair()));
+  const ends = pairs.map(() => recordEnds());
+  const streams = pairs.map(([, accepted], i) => {
+    const { dialler, listener } = ends[i] ?? recordEnds();
+    const rest = Buffer.concat(dialler.sealer.seal(Buffer.from(`of ${i}`)));
+    if (i === 1) rest[8] = (rest[8] ?? 0) ^ 1;
+    return quiet(new RecordStream(accepted, { ...listener, rest }));
+  });
+  const read = streams.map(() => "");
+  for (const [i, stream] of streams.entries()) {
+    stream.on("data", (chunk: Buffer) => {
+      read[i] += chunk.toString();
+    });
+  }
+  await until("the last one's bytes", () => read[2] !== "");
+  expect(read).toEqual(["of 0", "", "of 2"]);
+  expect(streams.map((stream) => stream.destroyed)).toEqual([false, true, false]);
+});
+
+test("as much as a turn does not hold is opened at once", async () => {
+  const [, accepted] = await socketPair();
+  const { dialler, listener } = recordEnds();
+  const far = quiet(new RecordStream(accepted, listener));
+  const pieces = Array.from({ length: 3 }, () =>
+    Buffer.concat(dialler.sealer.seal(Buffer.alloc(8_192, "p"))),
+  );
+  for (const piece of pieces) accepted.emit("data", piece);
+  expect(far.readableLength).toBe(2 * 8_192);
+  await until("the rest", () => far.readableLength === 3 * 8_192);
+});
+
 test("a changed byte destroys both ends before it is read", async () => {
   const [dialled, accepted] = await socketPair();
   const { dialler, listener } = recordEnds();
