@@ -48,6 +48,12 @@ export class ClientConnection {
     this.#waiting.length = 0;
   }
 
+  /** Closes once the request that is served is answered; at once where there is none. */
+  end(): void {
+    this.endAfterCurrent();
+    if (this.isIdle) this.#close();
+  }
+
   /** Serves a request once those before it are answered. @param begin starts it; {@link ended} must be called at its end */
   serve(begin: () => Served): void {
     if (this.#isLast) return;
@@ -59,7 +65,7 @@ export class ClientConnection {
   /** The request that was served is answered, or its client gone. */
   ended(): void {
     this.#current = undefined;
-    // What waits on a connection that is gone is not begun: nobody would ever end it.
+    // What waits on a connection that is gone is not begun.
     if (!this.#socket.writable) this.endAfterCurrent();
     if (this.#isLast) this.#close();
     else {

@@ -140,10 +140,7 @@ export class EdgeListener {
   async #closeAll(): Promise<void> {
     if (this.#server.listening) {
       const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-      for (const [socket, connection] of this.#connections) {
-        if (connection.isIdle) socket.end();
-        connection.endAfterCurrent();
-      }
+      for (const connection of this.#connections.values()) connection.end();
       await closed;
     }
     await this.backend.close();

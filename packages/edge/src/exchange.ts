@@ -154,12 +154,8 @@ export class Exchange implements Served, Dispatcher.DispatchHandler {
     if (this.#isOver) return;
     const { response } = this.#parts;
     this.#outcome = { kind: "forwarded", status: this.#status };
-    if (!response.headersSent) {
-      const hasLength = this.#fields.some((text, at) => at % 2 === 0 && /^content-length$/i.test(text));
-      if (!hasLength && this.#status !== 204 && this.#status !== 304)
-        this.#fields.push("Content-Length", String(this.#heldBytes));
-      this.#writeHead(this.#status, this.#fields);
-    }
+    if (!response.headersSent)
+      this.#writeHead(this.#status, fieldsOfWhole(this.#fields, this.#status, this.#heldBytes));
     this.#isOver = true;
     if (this.#held.length === 0) response.end();
     else response.end(this.#held.length === 1 ? this.#held[0] : Buffer.concat(this.#held));
@@ -195,4 +191,10 @@ export class Exchange implements Served, Dispatcher.DispatchHandler {
       if (readBytes > limits.lingerBytes) response.end();
     });
   }
+}
+
+/** The fields of an answer that is there as a whole: its length is what came, not what was said (RFC 9110 section 8.6). */
+function fieldsOfWhole(fields: readonly string[], status: number, bodyBytes: number): string[] {
+  const kept = fields.filter((_, at) => (fields[at - (at % 2)] as string).toLowerCase() !== "content-length");
+  return status === 204 || status === 304 ? kept : [...kept, "Content-Length", String(bodyBytes)];
 }

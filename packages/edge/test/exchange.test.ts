@@ -57,6 +57,16 @@ describe("what passes", () => {
     ]);
   });
 
+  it("loses no field among very many", async () => {
+    await using edge = await TestEdge.open();
+    using client = await edge.client();
+    const many = Array.from({ length: 1_500 }, () => "A:b");
+    client.send(requestBytes("GET /v1/capabilities", [...many, `Authorization: Bearer ${bearer}`]));
+    expect((await client.answers())[0]?.status).toBe(200);
+    expect(edge.backend.requests[0]?.fields.length).toBe(2 + 1_500 + 1);
+    expect(edge.backend.requests[0]?.fields.at(-1)).toEqual(["authorization", `Bearer ${bearer}`]);
+  });
+
   it("a chunked body arrives as one with a length; one of 65 536 bytes passes", async () => {
     await using edge = await TestEdge.open();
     using client = await edge.client();
@@ -123,6 +133,27 @@ describe("what does not", () => {
     expect(edge.backend.connections.ever).toBe(0);
   });
 
+  it.each([
+    ["a declared length", "POST /v1/executions", 413],
+    ["a route", "POST /v1/drain", 404],
+  ])(
+    "a client refused for %s may send its body to the end, so that no reset destroys the answer",
+    async (_, line, status) => {
+      await using edge = await TestEdge.open({ limits: { lingerMs: 60_000 } });
+      const [client, other] = await Promise.all([edge.client(), edge.client()]);
+      client.send(`${line} HTTP/1.1\r\nHost: e\r\nContent-Length: 200000\r\n\r\n${"a".repeat(10_000)}`);
+      expect((await client.answers()).map((answer) => answer.status)).toEqual([status]);
+      for (let count = 1; count <= 10; count += 1)
+        await other.send(requestBytes("GET /v1/cells")).answers(count);
+      expect(client.isClosed).toBe(false);
+      client.send("a".repeat(190_000));
+      expect(await client.closed()).toHaveLength(1);
+      expect(client.error).toBeUndefined();
+      expect(edge.backend.connections.ever).toBe(0);
+      other[Symbol.dispose]();
+    },
+  );
+
   it("is told in JSON to a client that asks for it, with the id that the log has", async () => {
     await using edge = await TestEdge.open();
     using client = await edge.client();
@@ -166,6 +197,49 @@ describe("the backend's answer", () => {
     expect(edge.backend.connections.ever).toBe(1);
     client.send(requestBytes("GET /v1/cells"));
     expect((await client.answers(2)).map(({ status }) => status)).toEqual([502, 404]);
+  });
+
+  it.each<[string, string, number]>([
+    [
+      "with a length and chunks",
+      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+      502,
+    ],
+    ["with two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 502],
+    ["with a bare LF", "HTTP/1.1 200 OK\nContent-Length: 1\n\na", 502],
+    ["with a NUL in a field", "HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 1\r\n\r\na", 502],
+    ["with a head past all bounds", `HTTP/1.1 200 OK\r\nX: ${"a".repeat(70_000)}\r\n\r\n`, 502],
+    [
+      "with an answer behind it that nobody asked for",
+      `${okAnswer}HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\npoison`,
+      200,
+    ],
+    ["with a byte behind it", `${okAnswer}x`, 200],
+    [
+      "to 304 with a length of what it does not send",
+      "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+      304,
+    ],
+  ])("%s is one answer, and never another request's", async (_, bytes, status) => {
+    let count = 0;
+    await using edge = await TestEdge.open({
+      limits: { backendConnectionCount: 1 },
+      answer(_request, socket) {
+        count += 1;
+        socket.write(count === 1 ? bytes : okAnswer);
+      },
+    });
+    using client = await edge.client();
+    const fields = ["Connection: close"];
+    expect(
+      (await client.send(requestBytes("GET /v1/executions/first", fields)).closed()).map(
+        (each) => each.status,
+      ),
+    ).toEqual([status]);
+    using next = await edge.client();
+    expect(await next.send(requestBytes("GET /v1/executions/second")).answers()).toMatchObject([
+      { status: 200, body: '{"ok":true}' },
+    ]);
   });
 
   it("that nobody gives, as nobody listens, is a 502", async () => {

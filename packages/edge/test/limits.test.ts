@@ -70,6 +70,17 @@ describe("slow clients", () => {
   });
 });
 
+it("a stop does not wait for clients that neither ask nor leave", async () => {
+  await using edge = await TestEdge.open({ limits: { lingerMs: 100 } });
+  const clients = await Promise.all([0, 1, 2].map(() => edge.client({ allowHalfOpen: true } as object)));
+  clients[1]?.send("GET /v1/health HTTP/1.1\r\n");
+  await clients[2]?.send(requestBytes("GET /v1/health")).answers();
+  const startMs = performance.now();
+  await edge.listener.close();
+  expect(performance.now() - startMs).toBeLessThan(5_000);
+  for (const client of clients) client[Symbol.dispose]();
+});
+
 describe("a slow backend", () => {
   const silent = () => undefined;
 
@@ -155,6 +166,27 @@ describe("the connections to the backend", () => {
     expect(edge.backend.requests.map(({ line }) => line)).toEqual([
       "GET /v1/executions/first HTTP/1.1",
       "GET /v1/executions/third HTTP/1.1",
+    ]);
+  });
+
+  it("what waits behind a request of a client that goes away is never begun", async () => {
+    const parked: Socket[] = [];
+    await using edge = await TestEdge.open({ answer: (_, socket) => void parked.push(socket) });
+    const [client, other] = await Promise.all([edge.client(), edge.client()]);
+    // Two connections to the backend are there, so that nothing has to be dialled.
+    for (const each of [client, other]) each.send(requestBytes("GET /v1/health"));
+    await until("both at the backend", () => parked.length === 2);
+    for (const socket of parked) socket.write(okAnswer);
+    for (const each of [client, other]) await each.answers();
+    client.send(requestBytes("GET /v1/executions/one") + requestBytes("GET /v1/executions/two"));
+    await until("the first at the backend", () => parked.length === 3);
+    client[Symbol.dispose]();
+    await until("its end", () => edge.listener.open.connections === 1 && edge.listener.open.requests === 0);
+    edge.backend.answer = (_, socket) => void socket.write(okAnswer);
+    await other.send(requestBytes("GET /v1/capabilities")).answers(2);
+    other[Symbol.dispose]();
+    expect(edge.backend.requests.map(({ line }) => line.split(" ")[1])).toEqual([
+      ...["/v1/health", "/v1/health", "/v1/executions/one", "/v1/capabilities"],
     ]);
   });
 

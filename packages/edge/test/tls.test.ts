@@ -58,6 +58,21 @@ it("connections that are open keep their certificate, later ones get the other",
   for (const client of [early, late]) expect((await client.send(health).answers())[0]?.status).toBe(200);
 });
 
+it("a ticket of the certificate before is worth nothing: the handshake is done anew", async () => {
+  await using edge = await TestEdge.open();
+  const early = await edge.client();
+  const ticket = new Promise<Buffer>((resolve) => early.socket.once("session", resolve));
+  await early.send(health).answers();
+  const session = await ticket;
+  using again = await edge.client({ session });
+  expect(again.socket.isSessionReused()).toBe(true);
+  edge.listener.useCertificate(pairOf(edge.ca.issue()));
+  using late = await edge.client({ session });
+  expect(late.socket.isSessionReused()).toBe(false);
+  expect((await late.send(health).answers())[0]?.status).toBe(200);
+  early[Symbol.dispose]();
+});
+
 describe("with a CA for clients", () => {
   it("a client with its certificate is served", async () => {
     const clientCa = new TestCa("clients");
