@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { errnoOf, quietly } from "./disk-failure.ts";
 import type { LedgerDirectory } from "./ledger-directory.ts";
 
@@ -10,6 +11,9 @@ import type { LedgerDirectory } from "./ledger-directory.ts";
 const OURS_STALE_MS = 10 * 60_000;
 /** The same for those of the original, which we know less about. */
 const OTHERS_STALE_MS = 24 * 60 * 60_000;
+
+/** After so many files, at about 50 us each, lookups and everybody else have their turn of the event loop. */
+const AT_ONCE_COUNT = 8;
 
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
@@ -36,7 +40,10 @@ export class Staging {
    */
   async write(texts: readonly string[]): Promise<({ path: string } | { error: unknown })[]> {
     const made: ({ path: string; fd: number } | { error: unknown })[] = [];
-    for (const text of texts) made.push(await this.#make(text).catch((error: unknown) => ({ error })));
+    for (const [index, text] of texts.entries()) {
+      if (index % AT_ONCE_COUNT === AT_ONCE_COUNT - 1) await nextTurn();
+      made.push(await this.#make(text).catch((error: unknown) => ({ error })));
+    }
     return Promise.all(
       made.map((file) =>
         "error" in file ? file : this.#finish(file).catch((error: unknown) => ({ error })),

@@ -115,6 +115,17 @@ it("a record that appears between the look and the lock decides, also when it is
   expect(readFileSync(join(directory, `${key("bad")}.json`), "utf8")).toBe("{");
 });
 
+it("an id that takes the last place between the look and the lock is existing, not full", async () => {
+  const directory = await temporaryDirectory();
+  const ledger = await openForTest({ directory, capacity: 1 });
+  const plant = async () => {
+    writeFileSync(join(directory, `${key("last")}.json`), GOOD);
+    return "http://dropped";
+  };
+  expect((await ledger.claim("last", "body", plant)).kind).toBe("existing");
+  expect(await ledger.claim("one more", "body", chooses())).toEqual({ kind: "full" });
+});
+
 it("a directory that was moved away makes every call fail, and nothing counts as absent", async () => {
   const directory = join(await temporaryDirectory(), "ledger");
   const ledger = await openForTest({ directory });
