@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { readdir, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { qualifyLedgerOptions } from "../src/commands/qualify-ledger.ts";
 import { Command, run } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
 
@@ -64,14 +65,14 @@ describe("a ledger's place is tried out", () => {
   });
 
   it.each([
-    [["--listen", "127.0.0.1:1", "--secret-file", "s"], /is for --agent/],
-    [["--peer", "127.0.0.1:1"], /needed with --peer/],
-    [["--peer", "nowhere"], /HOST:PORT/],
-    [["--agent", "--peer", "127.0.0.1:1", "--secret-file", "s"], /not for --agent/],
-  ])("%j: code 2", async (args, message) => {
-    const { code, stderr } = await run(["qualify", "ledger", directory.path, ...args]);
-    expect(stderr.join("\n")).toMatch(message);
-    expect(code).toBe(2);
+    [{ listen: "127.0.0.1:1", secretFile: "s" }, /is for --agent/],
+    [{ peer: ["127.0.0.1:1"] }, /needed with --peer/],
+    [{ peer: ["nowhere"], secretFile: "s" }, /HOST:PORT/],
+    [{ agent: true, peer: ["127.0.0.1:1"], secretFile: "s" }, /not for --agent/],
+    [{ processes: 1 }, />=2/],
+  ])("%j is refused", (options, message) => {
+    const parsed = qualifyLedgerOptions.safeParse({ url: directory.path, ...options });
+    expect(parsed.error?.message).toMatch(message);
   });
 });
 

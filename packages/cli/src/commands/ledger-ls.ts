@@ -42,8 +42,14 @@ export const ledgerLs = defineCommand<typeof ledgerLsOptions, CommandContext>({
     defer("the ledger", () => ledger.close());
     const nowMs = Date.now();
     let count = 0;
+    // Whoever reads may have seen enough, as `head` has.
+    let isRead = true;
+    process.stdout.on("error", () => {
+      isRead = false;
+    });
     if (!config.json) print(`${"KEY".padEnd(64)}  AGE     OWNER`);
     for await (const entry of ledger.entries({ signal })) {
+      if (!isRead) break;
       if (config.limit > 0 && count === config.limit) {
         note(`there are more than ${config.limit}: --limit 0 shows all`);
         break;

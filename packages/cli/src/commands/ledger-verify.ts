@@ -30,7 +30,7 @@ export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandCon
     { command: "cellkit ledger verify /var/lib/router/ownership", description: "Before and after a move" },
   ],
   async run(config, { defer, note, print, signal }) {
-    const { isClean, LedgerError, parseLedgerUrl, verifyLedger } = await import("@cellkit/ledger");
+    const { isClean, parseLedgerUrl, verifyLedger } = await import("@cellkit/ledger");
     try {
       const location = parseLedgerUrl(config.url);
       const ledger = await openPlace(config, { requireExisting: !config.adopt });
@@ -60,8 +60,8 @@ export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandCon
       }
       return isClean(found) ? 0 : 1;
     } catch (error) {
-      if (!(error instanceof LedgerError) || signal.aborted) throw error;
-      note(`cellkit ledger verify: ${error.message}`);
+      if (signal.aborted) throw error;
+      note(`cellkit ledger verify: ${error instanceof Error ? error.message : String(error)}`);
       return 2;
     }
   },

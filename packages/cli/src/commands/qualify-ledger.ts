@@ -80,7 +80,7 @@ export const qualifyLedgerCommand = defineCommand<typeof qualifyLedgerOptions, C
   async run(config, context) {
     if (config.agent) return beAgent(config, context);
     const { note, print, signal } = context;
-    const { LedgerError, localPlace, peerPlace, qualifyLedger } = await import("@cellkit/ledger");
+    const { localPlace, peerPlace, qualifyLedger } = await import("@cellkit/ledger");
     try {
       const here = localPlace(ledgerAgentCommand(config));
       const secret = config.secretFile === undefined ? "" : await readAgentSecret(config.secretFile);
@@ -108,8 +108,8 @@ export const qualifyLedgerCommand = defineCommand<typeof qualifyLedgerOptions, C
       }
       return { qualified: 0, violated: 1, unknown: 2 }[found.verdict];
     } catch (error) {
-      if (signal.aborted || !(error instanceof LedgerError)) throw error;
-      note(`cellkit qualify ledger: ${error.message}`);
+      if (signal.aborted) throw error;
+      note(`cellkit qualify ledger: ${error instanceof Error ? error.message : String(error)}`);
       return 2;
     }
   },

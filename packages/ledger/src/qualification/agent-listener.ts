@@ -12,6 +12,9 @@ const MAX_CONNECTIONS = 32;
 
 const CONNECT_MS = 10_000;
 
+/** A qualification that says nothing for so long is gone without a word, as after the loss of its machine. */
+const SILENCE_MS = 120_000;
+
 /** What is for the process's keeper and not for the process. */
 const orderSchema = z.strictObject({ signal: z.enum(["kill", "freeze", "thaw"]) });
 const endSchema = z.strictObject({ ended: z.string() });
@@ -78,6 +81,7 @@ async function serve(
   parts: Pick<AgentListenerOptions, "secret" | "agent"> & { from: string; onEvent: (line: string) => void },
 ): Promise<void> {
   const { secret, from, onEvent } = parts;
+  socket.setTimeout(SILENCE_MS, () => socket.destroy());
   const channel = await openChannel(socket, "server", { secret, peer: from });
   onEvent(`${from}: an agent starts`);
   const link = await localPlace(parts.agent).start({

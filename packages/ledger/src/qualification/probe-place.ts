@@ -3,10 +3,15 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, open, rm, rmdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { makeDirectory } from "@cellkit/bucket/directory";
+import { LedgerUnavailableError } from "../errors.ts";
 import { type OpenLedgerOptions, openLedger, parseLedgerUrl } from "../open-ledger.ts";
 
 /** Where a ledger in PostgreSQL lies unless it is told another table. */
 const TABLE = "cellkit_ledger";
+
+/** Objects that are deleted at a time. */
+const DELETE_COUNT = 32;
 
 /** The name of a probe that nobody has used yet. */
 export function newProbe(): string {
@@ -42,10 +47,15 @@ export async function makeProbe(
     case "posix": {
       const directory = probeDirectory(location.directory, probe);
       const missing = missingAbove(location.directory);
-      await mkdir(location.directory, { recursive: true });
-      await mkdir(directory, { mode: 0o700 });
-      await mkdir(`${directory}/files`);
-      await mkdir(`${directory}/ledger`);
+      try {
+        await makeDirectory(location.directory);
+        await mkdir(directory, { mode: 0o700 });
+        await mkdir(`${directory}/files`);
+        await mkdir(`${directory}/ledger`);
+      } catch (cause) {
+        const problem = `no directory can be made for the probe: ${(cause as Error).message}`;
+        throw new LedgerUnavailableError(location.directory, problem, "no", { cause });
+      }
       return async () => {
         await rm(directory, { recursive: true, force: true, maxRetries: 3 });
         await syncDirectory(location.directory);
@@ -60,7 +70,8 @@ export async function makeProbe(
         try {
           const keys: string[] = [];
           for await (const { key } of bucket.list(`ledger/${probe}/`)) keys.push(key);
-          for (const key of keys) await bucket.delete(key);
+          while (keys.length > 0)
+            await Promise.all(keys.splice(0, DELETE_COUNT).map((key) => bucket.delete(key)));
         } finally {
           await bucket.close();
         }

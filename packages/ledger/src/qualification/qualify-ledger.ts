@@ -19,6 +19,7 @@ import { fullDisk } from "./fill-check.ts";
 import { lockExcludes, lockFreedByDeath, lockKeptByFrozen, lockKinds, lockOrders } from "./lock-checks.ts";
 import { makeProbe, newProbe } from "./probe-place.ts";
 import { Stage } from "./stage.ts";
+import { adviceOf, untested } from "./untested.ts";
 
 /** Options of {@link qualifyLedger}. */
 export interface QualifyOptions {
@@ -99,6 +100,7 @@ export async function qualifyLedger(url: string, options: QualifyOptions): Promi
     options.onCheck?.(done);
     return done;
   };
+  let remains: string | undefined;
   const removeProbe = await makeProbe(url, stage.probe, { bucket });
   try {
     // Without one agent nothing can be told at all.
@@ -111,12 +113,21 @@ export async function qualifyLedger(url: string, options: QualifyOptions): Promi
         await run({ name: "full-disk", required: false, run: fullDisk(location.directory, fillBytes) });
       }
     } else for (const planned of always) await run(planned);
-    for (const planned of untestable(location.kind, stage)) await run(planned);
+    const machines = places.map(({ name }) => name);
+    for (const { name, required, ...outcome } of untested({
+      kind: location.kind,
+      machines,
+      fileSystem: stage.fileSystem,
+    }))
+      await run({ name, required, run: async () => outcome });
   } finally {
     await stage.close();
-    await removeProbe();
+    remains = await removeProbe().then(() => undefined, messageOf);
   }
-  return { url: told(url), verdict: verdictOf(checks), checks, advice: adviceOf(location.kind, checks) };
+  const advice = adviceOf(checks);
+  if (remains !== undefined)
+    advice.push(`${stage.probe} could not be removed (${remains}): remove it by hand`);
+  return { url: told(url), verdict: verdictOf(checks), checks, advice };
 }
 
 /** A check that breaks off proves nothing either way; the next one has other agents. */
@@ -134,71 +145,8 @@ async function attempt(
   } catch (error) {
     // Whatever they hold or are in the middle of goes with them.
     await stage.close();
-    return notTested(`it broke off: ${error instanceof Error ? error.message : String(error)}`);
+    return notTested(`it broke off: ${messageOf(error)}`);
   }
-}
-
-/** What no program shows by itself. The verdict does not rest on it, but for a shared disk that only one machine was seen on. */
-function untestable(kind: "posix" | "bucket" | "postgres", { places, fileSystem: found }: Stage): Planned[] {
-  const say = (name: string, detail: string, required = false): Planned => ({
-    name,
-    required,
-    run: async () => notTested(detail),
-  });
-  const alone =
-    places.length > 1
-      ? []
-      : kind === "posix" && found?.kind === "shared"
-        ? [
-            say(
-              "several-machines",
-              `${found.name} may be shared, and only this machine took part: start --agent --listen on another one, and give it as --peer`,
-              true,
-            ),
-          ]
-        : [say("several-machines", "only this machine took part")];
-  const power = {
-    posix:
-      "whether fsync reaches the disk shows only when its power is cut, which a program (and a laptop with a battery) cannot do: pull the plug of a test machine during claims, then run `cellkit ledger verify`",
-    bucket: "what the store keeps when its own machines lose power is for its maker to say",
-    postgres:
-      "what the server keeps when it loses power depends on its disk and on fsync: cut the power of a test server during claims",
-  };
-  return [
-    ...alone,
-    say("power-loss", power[kind]),
-    say(
-      "network-partition",
-      "cutting one machine off from the store while it holds the lock or claims needs the network's help",
-    ),
-    ...(kind === "posix"
-      ? []
-      : [
-          say(
-            "failover",
-            "a failover of the store itself was not caused: cause one during claims, and see that nothing acknowledged is lost",
-          ),
-        ]),
-  ];
-}
-
-function adviceOf(kind: "posix" | "bucket" | "postgres", checks: readonly LedgerCheck[]): string[] {
-  if (kind !== "posix") return [];
-  const resultOf = (name: string) => checks.find((check) => check.name === name)?.result;
-  const times = resultOf("times-coherent");
-  if (times === undefined) return [];
-  const several = checks.every(({ name }) => name !== "several-machines");
-  if (times === "failed")
-    return [
-      "times of directories are cached: leave trustDirectoryTimes off, every new claim counts the records then",
-    ];
-  return several && times === "passed"
-    ? [
-        "times of directories are coherent between these machines: trustDirectoryTimes may be set, claims need not count the records then",
-      ]
-    : [
-        "times of directories are coherent on this machine; whether trustDirectoryTimes may be set for a shared disk shows only with --peer",
-      ];
 }
 
 /** An address without what must not be shown. */
@@ -207,4 +155,8 @@ function told(url: string): string {
   if (location.kind !== "postgres") return url;
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   return parsed === undefined ? "postgresql://…" : `postgresql://${parsed.host}${parsed.pathname}`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

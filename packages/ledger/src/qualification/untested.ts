@@ -1,0 +1,83 @@
+/** What no program shows by itself, said plainly, and what follows from a qualification. */
+import { type LedgerCheck, notTested, type Outcome, passed } from "./check.ts";
+import type { FileSystem } from "./file-systems.ts";
+
+/** Which kind of store, how many machines took part, and on which file system. */
+export interface Extent {
+  kind: "posix" | "bucket" | "postgres";
+  machines: readonly string[];
+  fileSystem: FileSystem | undefined;
+}
+
+/** One line of it. */
+export interface Told extends Outcome {
+  name: string;
+  required: boolean;
+}
+
+const power = {
+  posix:
+    "whether fsync reaches the disk shows only when its power is cut, which a program (and a laptop with a battery) cannot do: pull the plug of a test machine during claims, then run `cellkit ledger verify`",
+  bucket: "what the store keeps when its own machines lose power is for its maker to say",
+  postgres:
+    "what the server keeps when it loses power depends on its disk and on fsync: cut the power of a test server during claims",
+} as const;
+
+/** The verdict does not rest on these, but for a disk that machines may share and that only one of them was seen on. */
+export function untested({ kind, machines, fileSystem }: Extent): Told[] {
+  return [
+    severalMachines({ kind, machines, fileSystem }),
+    told("power-loss", power[kind]),
+    told(
+      "network-partition",
+      "to cut one machine off from the store while it claims or holds the lock needs the network's help",
+    ),
+    kind === "posix"
+      ? told(
+          "machine-loss",
+          "processes were frozen and killed, no whole machine was: switch one off while it claims; on a network file system its lock stays taken for as long as the server's lease",
+        )
+      : told(
+          "failover",
+          "a failover of the store itself was not caused: cause one during claims, and see that nothing acknowledged is lost",
+        ),
+  ];
+}
+
+function severalMachines({ kind, machines, fileSystem }: Extent): Told {
+  const name = "several-machines";
+  if (machines.length > 1)
+    return { name, required: true, ...passed(`${machines.join(", ")} took part in every check`) };
+  if (kind === "posix" && fileSystem?.kind === "shared")
+    return {
+      ...told(
+        name,
+        `${fileSystem.name} may be shared, and only this machine took part: start --agent --listen on another one, and give it as --peer`,
+      ),
+      required: true,
+    };
+  return told(name, "only this machine took part");
+}
+
+function told(name: string, detail: string): Told {
+  return { name, required: false, ...notTested(detail) };
+}
+
+/** What whoever runs a ledger there may do, by what was seen. */
+export function adviceOf(checks: readonly LedgerCheck[]): string[] {
+  const resultOf = (name: string) => checks.find((check) => check.name === name)?.result;
+  switch (resultOf("times-coherent")) {
+    case "failed":
+      return [
+        "times are cached: leave trustDirectoryTimes off; each group of claims counts the records then",
+      ];
+    case "passed":
+      return [
+        resultOf("several-machines") === "passed"
+          ? "times of directories are coherent between these machines: trustDirectoryTimes may be set, claims need not count the records then"
+          : "times of directories are coherent on this machine; whether trustDirectoryTimes may be set for a shared disk shows only with --peer",
+      ];
+    default:
+      return [];
+  }
+}
