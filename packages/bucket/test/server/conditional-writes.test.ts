@@ -1,15 +1,13 @@
 /**
- * What Ceph's S3 test suite (ceph/s3-tests, s3tests/functional/test_s3.py) expects of conditional requests on a bucket without versions,
- * told as facts: the request, the answer, what stands afterwards. The names are those of its tests.
+ * Conditional requests on a bucket without versions, as Ceph's S3 test suite (ceph/s3-tests) has them, told as facts: the request, the
+ * answer, what stands afterwards. The names are those of its tests. The facts were read in ports and older copies of the suite, not in
+ * its present test_s3.py; the suite itself has not been run against this server.
  *
- * Where it tests what Ceph's own gateway does and Amazon does not, the embedded server does as Amazon does, or refuses aloud:
- * - a write with `If-None-Match` and an ETag (test_put_object_ifnonmatch_good, _failed; parts of test_put_object_if_match and
- *   test_multipart_put_object_if_match): S3 knows `*` alone, and answers 501 NotImplemented, as here;
- * - `If-Match` on a key without an object: 404 NoSuchKey, as Amazon documents it and the suite's newer tests say; the older
- *   test_put_object_ifmatch_nonexisted_failed expected 412;
- * - a deletion with `If-Match` of a key without an object (part of test_delete_object_if_match): 204 in the suite, 404 NoSuchKey here;
- * - conditions on time and size of a deletion (x-amz-if-match-last-modified-time, x-amz-if-match-size), which are for directory buckets,
- *   conditions in a multi-delete, versions, and copies: not there at all; `refusals.test.ts` has what is refused.
+ * The second table is where this server answers otherwise than the suite expects, so that it does NOT pass those tests. Ceph's suite marks
+ * conditional writes of the older kind `fails_on_aws`; Amazon documents `*` alone for If-None-Match of a write, and conditional
+ * deletions. Which status Amazon answers in these very cases was not found in its documentation, nor tried.
+ *
+ * Not there at all: conditions on the time and size of a deletion (directory buckets), conditions in a multi-delete, versions, copies.
  */
 import { describe, expect, it } from "vitest";
 import { sendSigned } from "../support/raw-request.ts";
@@ -74,15 +72,22 @@ const cases: [name: string, steps: Step[], stands: string | undefined][] = [
   ["test_put_object_ifmatch_good", [put("bar"), putIf({ "if-match": "ETAG" }, 200)], "zar"],
   ["test_put_object_ifmatch_failed", [put("bar"), putIf(bad, 412, failed)], "bar"],
   ["test_put_object_ifmatch_overwrite_existed_good", [put("bar"), putIf({ "if-match": "*" }, 200)], "zar"],
-  ["test_put_object_ifmatch_nonexisted_failed", [putIf({ "if-match": "*" }, 404, missing)], undefined],
   ["test_put_object_ifnonmatch_nonexisted_good", [putIf({ "if-none-match": "*" }, 200)], "zar"],
   [
     "test_put_object_ifnonmatch_overwrite_existed_failed",
     [put("bar"), putIf({ "if-none-match": "*" }, 412, failed)],
     "bar",
   ],
+];
+
+const deviations: typeof cases = [
   [
-    "test_put_object_if_match",
+    "test_put_object_ifmatch_nonexisted_failed: 412 there, 404 here and in the newer test_put_object_if_match",
+    [putIf({ "if-match": "*" }, 404, missing)],
+    undefined,
+  ],
+  [
+    "test_put_object_if_match: all but If-None-Match with an ETag, which is 412 or 200 there",
     [
       { ...put("bar"), headers: { "if-none-match": "*" } },
       putIf({ "if-none-match": "*" }, 412, failed),
@@ -99,7 +104,7 @@ const cases: [name: string, steps: Step[], stands: string | undefined][] = [
     "zar",
   ],
   [
-    "test_delete_object_if_match",
+    "test_delete_object_if_match: all but a key without an object, which is 204 there",
     [
       put("bar"),
       remove({ "if-match": "badetag" }, 412, failed),
@@ -112,32 +117,49 @@ const cases: [name: string, steps: Step[], stands: string | undefined][] = [
     ],
     undefined,
   ],
+  [
+    "test_put_object_ifnonmatch_good: 200 there",
+    [put("bar"), putIf({ "if-none-match": "ABCORZ" }, 501, "NotImplemented")],
+    "bar",
+  ],
+  [
+    "test_put_object_ifnonmatch_failed: 412 there",
+    [put("bar"), putIf({ "if-none-match": "ETAG" }, 501, "NotImplemented")],
+    "bar",
+  ],
 ];
 
-describe("as Ceph's S3 tests expect it", () => {
-  it.each(cases)("%s", async (_, steps, stands) => {
-    const server = await startServer();
-    let etag = "";
-    for (const { method, headers = {}, body, answer, code } of steps) {
-      const given = Object.fromEntries(
-        Object.entries(headers).map(([key, value]) => [key, value === "ETAG" ? etag : value]),
-      );
-      const got = await sendSigned(server, {
-        method,
-        target: "/cells/foo",
-        headers: given,
-        ...(body === undefined ? {} : { body }),
-      });
-      expect([method, headers, got.status, got.code]).toEqual([method, headers, answer, code]);
-      if (etag === "" && method === "PUT") etag = /\r\netag: *(\S+)/i.exec(got.head)?.[1] ?? "";
-    }
-    const end = await sendSigned(server, { method: "GET", target: "/cells/foo" });
-    expect([end.status, end.status === 200 ? end.body : undefined]).toEqual(
-      stands === undefined ? [404, undefined] : [200, stands],
+/** Makes the requests one after the other and compares each answer, then what stands. */
+async function play(steps: readonly Step[], stands: string | undefined): Promise<void> {
+  const server = await startServer();
+  let etag = "";
+  for (const { method, headers = {}, body, answer, code } of steps) {
+    const given = Object.fromEntries(
+      Object.entries(headers).map(([key, value]) => [key, value === "ETAG" ? etag : value]),
     );
-  });
+    const got = await sendSigned(server, {
+      method,
+      target: "/cells/foo",
+      headers: given,
+      ...(body === undefined ? {} : { body }),
+    });
+    expect([method, headers, got.status, got.code]).toEqual([method, headers, answer, code]);
+    if (etag === "" && method === "PUT") etag = /\r\netag: *(\S+)/i.exec(got.head)?.[1] ?? "";
+  }
+  const end = await sendSigned(server, { method: "GET", target: "/cells/foo" });
+  expect([end.status, end.status === 200 ? end.body : undefined]).toEqual(
+    stands === undefined ? [404, undefined] : [200, stands],
+  );
+}
 
-  it("test_multipart_put_object_if_match", async () => {
+describe("as Ceph's S3 tests expect it", () => {
+  it.each(cases)("%s", (_, steps, stands) => play(steps, stands));
+});
+
+describe("otherwise than Ceph's S3 tests expect it", () => {
+  it.each(deviations)("%s", (_, steps, stands) => play(steps, stands));
+
+  it("test_multipart_put_object_if_match: all but If-None-Match with an ETag, which is 412 or 200 there", async () => {
     const server = await startServer();
     const request = async (method: string, target: string, body?: string, headers = {}) => {
       const got = await sendSigned(server, {

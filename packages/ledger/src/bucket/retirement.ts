@@ -1,7 +1,7 @@
 /**
  * How an id of a bucket's ledger becomes free again.
  *
- * A bucket's DELETE takes no condition (few stores know one, and others ignore it), and it may arrive late. So a record is never
+ * A `Bucket`'s deletion takes no condition (Amazon has one, but a store that lacks it may ignore it), and it may arrive late. So a record is never
  * deleted: between the look that found it old enough and the deletion, somebody else may retire it and a third may claim the id anew, and
  * the deletion would then take the new record away, the id would be free, and its work could run a second time. Instead the record is
  * replaced by a stone, under the condition that it is still the one that was found old. Whoever claims the id next replaces that stone,
