@@ -11,6 +11,7 @@ export const allowed: Readonly<Record<string, readonly string[]>> = {
   deployment: ["bucket"],
   ledger: ["bucket"],
   daemon: [],
+  testing: ["execution", "splice"],
   engine: ["bucket", "splice", "deployment"],
   celld: ["bucket", "splice", "peer", "deployment", "engine", "daemon"],
   edge: ["daemon"],
