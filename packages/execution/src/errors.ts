@@ -9,8 +9,10 @@ export abstract class ExecutionError extends Error {
   /** Stable and unique per cause: `CELLKIT_EXECUTION_…`. */
   abstract readonly code: string;
   /**
-   * `no`: no dispatcher got it, or it was turned away unread. `maybe`: nothing tells. `yes`: a dispatcher read it and
-   * answered. For a submission that was tried several times it is what is known of all tries.
+   * Whether a dispatcher may have got the execution. `no`: none has, or it was turned away unread. `maybe`: nothing tells.
+   * `yes`: a dispatcher read it and answered. It is what is known of all tries of a submission, and of what others may have
+   * sent: so a read of an id by which somebody may have submitted is `maybe` until a router says more. Of a prewarm it tells
+   * about that call.
    */
   readonly sent: Sent = "no";
   /**

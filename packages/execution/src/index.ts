@@ -63,8 +63,8 @@ export {
   JsonError,
   RecordRejectedError,
 } from "./errors.ts";
-export { type PinOptions, type RequestSource, RouterClient } from "./router-client.ts";
+export { type RequestSource, RouterClient } from "./router-client.ts";
 export type { RouterClientOptions } from "./router-options.ts";
 export type { CallOptions, CancelEnd, Run, WaitOptions } from "./run.ts";
-export type { Submission } from "./submission.ts";
+export type { PrepareOptions, Submission } from "./submission.ts";
 export { readTokenFile, type TokenRead } from "./token-file.ts";

@@ -1,5 +1,5 @@
 import type { ExecutionAudit } from "./core/audit.ts";
-import { callError, nothingKnown } from "./core/course.ts";
+import { callError, nothingKnown, perhapsSent } from "./core/course.ts";
 import type { ExecutionRequestInput } from "./core/execution-request.ts";
 import { type PrewarmObservation, prewarmSchema } from "./core/prewarm.ts";
 import type { ExecutionRecord } from "./core/record.ts";
@@ -12,16 +12,10 @@ import {
   resolveRouterOptions,
 } from "./router-options.ts";
 import { type CallOptions, type CancelEnd, Run, type WaitOptions } from "./run.ts";
-import { Submission } from "./submission.ts";
+import { type PrepareOptions, Submission } from "./submission.ts";
 
 /** A request to build, or the exact bytes of one. */
 export type RequestSource = ExecutionRequestInput | Uint8Array | string;
-
-/** Where a submission may go. */
-export interface PinOptions {
-  /** The one backend that may own it, exactly as the router's list has it. Default: the router chooses. */
-  readonly pin?: string;
-}
 
 /**
  * Submits executions through a router, each at most once, and reads what became of them.
@@ -40,12 +34,14 @@ export class RouterClient {
   /**
    * Freezes a request into bytes without sending it, so that it can be kept before the first try. A request object is
    * checked by all rules of a dispatcher; bytes only by those of a router, and are sent as they are.
+   * After a restart, prepare the kept bytes (or set `resumed`), so that no error calls `no` what was sent before it.
    *
    * @throws {@link ExecutionRequestError}, {@link ExecutionIdError}, {@link JsonError}, {@link ExecutionOptionError}
    */
-  prepare(source: RequestSource, { pin }: PinOptions = {}): Submission {
+  prepare(source: RequestSource, { pin, resumed }: PrepareOptions = {}): Submission {
     const isBytes = typeof source === "string" || source instanceof Uint8Array;
-    return new Submission(this.#options, isBytes ? freezeBytes(source, pin) : freezeRequest(source, pin));
+    const frozen = isBytes ? freezeBytes(source, pin) : freezeRequest(source, pin);
+    return new Submission(this.#options, frozen, (resumed ?? isBytes) ? perhapsSent : nothingKnown);
   }
 
   /**
@@ -54,7 +50,7 @@ export class RouterClient {
    *
    * @throws what those two throw
    */
-  async submit(source: RequestSource, options: PinOptions & WaitOptions = {}): Promise<Submission> {
+  async submit(source: RequestSource, options: PrepareOptions & WaitOptions = {}): Promise<Submission> {
     const submission = this.prepare(source, options);
     await submission.send(options);
     return submission;
@@ -67,7 +63,7 @@ export class RouterClient {
    * @throws {@link ExecutionIdError}
    */
   attach(id: string): Run {
-    return new Run(this.#options, id);
+    return new Run(this.#options, id, perhapsSent);
   }
 
   /** {@link Run.get} of an id. */

@@ -7,7 +7,6 @@ import {
   type Knowledge,
   learn,
   nextStep,
-  nothingKnown,
   type Outcome,
   type Purpose,
 } from "./core/course.ts";
@@ -47,15 +46,16 @@ export class Run {
   readonly id: string;
   readonly #options: ResolvedRouterOptions;
   readonly #request: ExecutionRequest | undefined;
-  #known: Knowledge = nothingKnown;
+  #known: Knowledge;
 
   /** @internal made by {@link RouterClient} */
-  constructor(options: ResolvedRouterOptions, id: string, request?: ExecutionRequest) {
+  constructor(options: ResolvedRouterOptions, id: string, known: Knowledge, request?: ExecutionRequest) {
     if (!isExecutionId(id)) {
       throw new ExecutionIdError("is not 1 to 512 of A–Z a–z 0–9 . _ -, or it is . or ..");
     }
     this.id = id;
     this.#options = options;
+    this.#known = known;
     this.#request = request;
   }
 
@@ -134,7 +134,7 @@ export class Run {
     const plan: CoursePlan = { purpose, id: this.id, pace, deadlineMs: performance.now() + inMs };
     for (let tries = 1; ; tries++) {
       const leftMs = Math.max(plan.deadlineMs - performance.now(), lastTryMs);
-      const outcome = await this.#attempt(signal, () => attempt(Math.min(callTimeoutMs, leftMs)));
+      const outcome = await this.#attempt(purpose, signal, () => attempt(Math.min(callTimeoutMs, leftMs)));
       const step = nextStep(plan, this.#known, outcome, {
         tries,
         nowMs: performance.now(),
@@ -147,13 +147,14 @@ export class Run {
   }
 
   async #attempt(
+    purpose: Purpose,
     signal: AbortSignal | undefined,
     make: () => Promise<Called<ExecutionRecord>>,
   ): Promise<Outcome> {
     this.#throwIfAborted(signal);
     const called = await make();
     const outcome: Outcome = called.kind === "value" ? { kind: "record", record: called.value } : called;
-    this.#known = learn(this.#known, outcome);
+    this.#known = learn(this.#known, outcome, purpose);
     if (outcome.kind === "trouble") this.#throwIfAborted(signal);
     return outcome;
   }
@@ -166,11 +167,9 @@ export class Run {
   ): Promise<z.output<S>> {
     this.#throwIfAborted(signal);
     const called = await this.#call(method, rest, schema, this.#options.callTimeoutMs, signal);
-    if (called.kind === "value") {
-      this.#known = { sent: "yes", accepted: true };
-      return called.value;
-    }
-    this.#known = learn(this.#known, called);
+    const purpose = method === "GET" ? "result" : "cancel";
+    this.#known = learn(this.#known, called.kind === "value" ? { kind: "record" } : called, purpose);
+    if (called.kind === "value") return called.value;
     this.#throwIfAborted(signal);
     throw callError(this.id, called.trouble, this.#known);
   }

@@ -1,3 +1,4 @@
+import type { Knowledge } from "./core/course.ts";
 import type { ExecutionRequest } from "./core/execution-request.ts";
 import { type ExecutionRecord, recordSchema } from "./core/record.ts";
 import { callRouter } from "./router-calls.ts";
@@ -13,6 +14,17 @@ export interface FrozenRequest {
   readonly pin: string | undefined;
 }
 
+/** How to submit. */
+export interface PrepareOptions {
+  /** The one backend that may own it, exactly as the router's list has it. Default: the router chooses. */
+  readonly pin?: string;
+  /**
+   * Whether these bytes may have been sent before, by a process that has ended or by another. Then `sent` of an error is
+   * `maybe` until a router says more. Default: true for bytes, which are mostly kept ones, false for a request object.
+   */
+  readonly resumed?: boolean;
+}
+
 /**
  * A request with its exact bytes. Keep `bytes` with the id when the caller may have to submit again after a restart: a router
  * compares bytes, and the same JSON written anew is another request to it.
@@ -22,8 +34,8 @@ export class Submission extends Run {
   readonly #frozen: FrozenRequest;
 
   /** @internal made by {@link RouterClient} */
-  constructor(options: ResolvedRouterOptions, frozen: FrozenRequest) {
-    super(options, frozen.id, frozen.request);
+  constructor(options: ResolvedRouterOptions, frozen: FrozenRequest, known: Knowledge) {
+    super(options, frozen.id, known, frozen.request);
     this.#options = options;
     this.#frozen = frozen;
   }

@@ -7,7 +7,7 @@ import { answer, rawRouter } from "./support/raw-router.ts";
 import { moteRequest } from "./support/requests.ts";
 
 const running = () => answer(200, { requestId: "run-1", phase: "Running" });
-const refusedCertificate = { code: "CELLKIT_EXECUTION_UNREACHABLE", sent: "no", next: "same-id" };
+const refusedCertificate = { code: "CELLKIT_EXECUTION_UNREACHABLE", next: "same-id" };
 
 describe.runIf(await hasOpenssl())("over TLS", () => {
   afterEach(() => vi.unstubAllEnvs());
@@ -63,7 +63,6 @@ describe.runIf(await hasOpenssl())("over TLS", () => {
       const client = await quickClient(router.url, { caFile });
       expect(await failureOf(client.get("run-1"))).toMatchObject({
         code: "CELLKIT_EXECUTION_CA_FILE",
-        sent: "no",
       });
       expect(await failureOf(quickClient(router.url, { ca: content }))).toMatchObject({
         code: "CELLKIT_EXECUTION_OPTION",

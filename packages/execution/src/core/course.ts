@@ -2,6 +2,7 @@
 // to do next. Nothing here waits or sends. The id and the bytes are no part of it: they never change, so a try can only be made
 // again as it was, and a router answers a repeated submission by reading.
 import { CallError, DeadlineError, type ExecutionError } from "../errors.ts";
+import type { AnswerCode } from "./answer-table.ts";
 import { delayMs, type Pace } from "./pace.ts";
 import { type ExecutionRecord, isTerminal } from "./record.ts";
 import { type Sent, type Trouble, worseSent } from "./trouble.ts";
@@ -19,13 +20,19 @@ export type Step =
 
 /** What is known of an execution across all calls of one handle. */
 export interface Knowledge {
+  /** Whether a dispatcher may have got it. */
   readonly sent: Sent;
-  /** Whether a router has ever answered with a record of it. */
-  readonly accepted: boolean;
+  /** Whether a router is known to have bound the id to a dispatcher: from then on, not to know it is a loss. */
+  readonly claimed: boolean;
+  /** Whether `sent` is only what has to be assumed of others, and not what happened to a try of this handle. */
+  readonly assumed: boolean;
 }
 
-/** Before the first call. */
-export const nothingKnown: Knowledge = { sent: "no", accepted: false };
+/** Of a request that nobody can have sent before. */
+export const nothingKnown: Knowledge = { sent: "no", claimed: false, assumed: false };
+
+/** Of an id that somebody else may have submitted: another process, or this one before it was restarted. */
+export const perhapsSent: Knowledge = { sent: "maybe", claimed: false, assumed: true };
 
 export type Purpose = "submit" | "result" | "cancel";
 
@@ -37,13 +44,35 @@ export interface CoursePlan {
   readonly pace: Pace;
 }
 
+/** Answers that are only given when a router has bound the id. */
+const provesClaim: ReadonlySet<string> = new Set<AnswerCode>([
+  "CELLKIT_EXECUTION_OUTCOME_UNKNOWN",
+  "CELLKIT_EXECUTION_PIN_CONFLICT",
+  "CELLKIT_EXECUTION_OWNER_REMOVED",
+  "CELLKIT_EXECUTION_OWNER_LOST",
+  "CELLKIT_EXECUTION_AT_CAPACITY",
+  "CELLKIT_EXECUTION_INTERRUPTED",
+  "CELLKIT_EXECUTION_JOURNAL_UNAVAILABLE",
+  "CELLKIT_EXECUTION_NOT_DURABLE",
+  "CELLKIT_EXECUTION_ADMISSION_UNAVAILABLE",
+  "CELLKIT_EXECUTION_WORKER_UNAVAILABLE",
+]);
+
 /** What is known after a try. */
-export function learn(before: Knowledge, outcome: Outcome): Knowledge {
-  if (outcome.kind === "record") return { sent: "yes", accepted: true };
+export function learn(
+  before: Knowledge,
+  outcome: { readonly kind: "record" } | Extract<Outcome, { kind: "trouble" }>,
+  purpose: Purpose,
+): Knowledge {
+  if (outcome.kind === "record") return { sent: "yes", claimed: true, assumed: false };
   const { code, sent } = outcome.trouble;
+  const together = worseSent(before.sent, sent);
+  if (provesClaim.has(code)) return { sent: together, claimed: true, assumed: false };
+  // Other failures of a read deliver nothing, and tell nothing of the execution.
+  if (purpose !== "submit") return before;
   // A conflict proves that these bytes were never taken, though earlier tries had no answer: the id is bound to others for ever.
-  if (code === "CELLKIT_EXECUTION_ID_CONFLICT" && before.sent !== "yes") return { ...before, sent: "no" };
-  return { ...before, sent: worseSent(before.sent, sent) };
+  if (code === "CELLKIT_EXECUTION_ID_CONFLICT" && before.sent !== "yes") return nothingKnown;
+  return sent === "no" ? before : { ...before, sent: together, assumed: false };
 }
 
 /**
@@ -81,14 +110,15 @@ function settledByTrouble({ purpose, id }: CoursePlan, known: Knowledge, trouble
 
 /** The error of a call, with what is known from all calls. */
 export function callError(id: string, trouble: Trouble, known: Knowledge): CallError {
-  if (!known.accepted || trouble.code !== "CELLKIT_EXECUTION_UNKNOWN_EXECUTION") {
+  if (trouble.code !== "CELLKIT_EXECUTION_UNKNOWN_EXECUTION")
     return new CallError({ ...trouble, sent: known.sent });
-  }
+  // What others may have sent has not arrived; a try of this handle that had no answer may still be on its way.
+  if (!known.claimed) return new CallError({ ...trouble, sent: known.assumed ? "no" : known.sent });
   return new CallError({
     ...trouble,
-    sent: "yes",
+    sent: known.sent,
     next: "operator",
-    what: `the router does not know ${id}, of which it gave a record before`,
+    what: `the router does not know ${id}, which it had bound to a dispatcher before`,
     advice: "its ledger was lost or replaced; an operator has to look, nothing may be submitted again",
   });
 }

@@ -71,6 +71,25 @@ test.each(refusals)("vector: $name has a text of the table", ({ status, json }) 
   expect(what).toContain('"');
 });
 
+const submissions = vectors.http.flatMap(({ name, request, backendTranscript, expect: reply }) => {
+  if (request.method !== "POST" || request.path !== "/v1/executions" || reply == null) return [];
+  const posted = backendTranscript.some(({ method, path }) => method === "POST" && path === "/v1/executions");
+  return reply.status < 300 ? [] : [{ name, posted, status: reply.status, json: reply.json }];
+});
+
+test("there are vectors of refused submissions, posted and not", () => {
+  expect(new Set(submissions.map(({ posted }) => posted))).toEqual(new Set([true, false]));
+});
+
+test.each(submissions)(
+  "vector: $name: what was posted is never told as not sent",
+  ({ posted, status, json }) => {
+    const { sent } = classify(status, JSON.stringify(json));
+    if (posted) expect(sent).not.toBe("no");
+    else expect(sent).not.toBe("yes");
+  },
+);
+
 test.each<[number, string, string]>([
   [302, "", "REDIRECTED maybe same-id"],
   [400, '{"error":"missing field `id` at line 1"}', "REQUEST_REFUSED yes never"],

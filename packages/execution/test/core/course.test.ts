@@ -9,6 +9,7 @@ import {
   nothingKnown,
   type Outcome,
   type Purpose,
+  perhapsSent,
 } from "../../src/core/course.ts";
 import { delayMs } from "../../src/core/pace.ts";
 import { lostTrouble, unreachableTrouble } from "../../src/core/trouble.ts";
@@ -31,7 +32,7 @@ function play(purpose: Purpose, outcomes: readonly Outcome[], from: Knowledge = 
   let nowMs = 0;
   let last = "wait";
   for (const [index, outcome] of outcomes.entries()) {
-    known = learn(known, outcome);
+    known = learn(known, outcome, purpose);
     const plan = { purpose, id: "run-1", deadlineMs: 10_000, pace };
     const step = nextStep(plan, known, outcome, { tries: index + 1, nowMs, random: 0.5 });
     if (step.kind === "settled") return `settled ${step.record.phase}`;
@@ -66,6 +67,8 @@ test.each<[Purpose, Outcome[], string]>([
   ],
   ["result", [told("JOURNAL_UNAVAILABLE"), record("Cancelled")], "settled Cancelled"],
   ["result", [told("UNKNOWN_EXECUTION")], "UNKNOWN_EXECUTION no same-id"],
+  ["result", [lost, told("UNKNOWN_EXECUTION")], "UNKNOWN_EXECUTION no same-id"],
+  ["result", [told("OWNER_LOST"), told("UNKNOWN_EXECUTION")], "UNKNOWN_EXECUTION maybe operator"],
   ["result", [record("Running"), told("UNKNOWN_EXECUTION")], "UNKNOWN_EXECUTION yes operator"],
   ["result", [told("ROUTE_UNKNOWN")], "ROUTE_UNKNOWN no never"],
   ["cancel", [record("Cancelling"), record("Cancelled")], "settled Cancelled"],
@@ -90,6 +93,42 @@ test.each<[Purpose, Outcome, string]>([
   ).toBe(end);
 });
 
+test.each<[string, Knowledge, Purpose, Outcome[], string]>([
+  ["what others sent", perhapsSent, "submit", [told("UNAUTHORIZED")], "UNAUTHORIZED maybe same-id"],
+  ["what others sent, in vain", perhapsSent, "submit", [told("ID_CONFLICT")], "ID_CONFLICT no never"],
+  ["a read that tells nothing", perhapsSent, "result", [told("ROUTE_UNKNOWN")], "ROUTE_UNKNOWN maybe never"],
+  [
+    "an id that nobody sent",
+    perhapsSent,
+    "result",
+    [unreachable, told("UNKNOWN_EXECUTION")],
+    "UNKNOWN_EXECUTION no same-id",
+  ],
+  [
+    "a lost try, not there yet",
+    learn(nothingKnown, lost, "submit"),
+    "result",
+    [told("UNKNOWN_EXECUTION")],
+    "UNKNOWN_EXECUTION maybe same-id",
+  ],
+  [
+    "a lost try of what others sent",
+    learn(perhapsSent, lost, "submit"),
+    "cancel",
+    [told("UNKNOWN_EXECUTION")],
+    "UNKNOWN_EXECUTION maybe same-id",
+  ],
+  [
+    "an owner that was told of",
+    learn(nothingKnown, told("OUTCOME_UNKNOWN"), "submit"),
+    "cancel",
+    [told("UNKNOWN_EXECUTION")],
+    "UNKNOWN_EXECUTION maybe operator",
+  ],
+])("%s", (_, from, purpose, outcomes, end) => {
+  expect(play(purpose, outcomes, from)).toBe(end);
+});
+
 test("once a try may have arrived, nothing but a conflict makes that unsaid", () => {
   const some = fc.constantFrom<AnswerName>(
     "OWNERSHIP_UNAVAILABLE",
@@ -99,7 +138,10 @@ test("once a try may have arrived, nothing but a conflict makes that unsaid", ()
   );
   fc.assert(
     fc.property(fc.array(some), fc.array(some), (before, after) => {
-      const known = [...before.map(told), lost, ...after.map(told)].reduce(learn, nothingKnown);
+      const known = [...before.map(told), lost, ...after.map(told)].reduce<Knowledge>(
+        (at, met) => learn(at, met, "submit"),
+        nothingKnown,
+      );
       expect(known.sent).not.toBe("no");
     }),
     runs,
@@ -122,7 +164,7 @@ test("a course always ends: settled, failed, or with its deadline, and never wai
         let known = nothingKnown;
         let nowMs = 0;
         for (const [index, each] of met.entries()) {
-          known = learn(known, each);
+          known = learn(known, each, what);
           const plan = { purpose: what, id: "run-1", deadlineMs: 10_000, pace };
           const step = nextStep(plan, known, each, { tries: index + 1, nowMs, random });
           if (step.kind !== "wait") return;

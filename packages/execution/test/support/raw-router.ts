@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 
 /** A request as it came, head and body apart. */
-export interface Received {
+interface Received {
   readonly line: string;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;

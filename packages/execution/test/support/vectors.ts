@@ -9,6 +9,8 @@ const schema = z.object({
   http: z.array(
     z.object({
       name: z.string(),
+      request: z.object({ method: z.string(), path: z.string() }),
+      backendTranscript: z.array(z.object({ method: z.string(), path: z.string() })).default([]),
       expect: z.object({ status: z.number(), json: json.optional() }).nullish(),
       apiServerVerdict: capabilityState.extend({ parentRouting: z.boolean().optional() }).optional(),
     }),
