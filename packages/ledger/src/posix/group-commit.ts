@@ -63,6 +63,8 @@ export interface GroupCommitParts {
   emit: PosixLedgerListener;
   /** After so long without the lock a record is given up. */
   lockTimeoutMs: number;
+  /** Whether there may be marks for the sweep. */
+  retirable: boolean;
 }
 
 /** The line of records that are to be published. */
@@ -181,6 +183,24 @@ export class GroupCommit {
     const { directory, count } = this.#parts;
     const room = await count.room(group.length, await directory.check());
     count.beginChange(await directory.check());
+    let added: number;
+    try {
+      added = await this.#fillRoom(room, group, outcomes);
+    } catch (error) {
+      count.forget();
+      throw error;
+    }
+    try {
+      count.endChange(added, await directory.check());
+    } catch {
+      // The records are linked; only what is known of their number is lost, and the next claim meets the failure itself.
+      count.forget();
+    }
+  }
+
+  /** Links as many as there is room for, and finds out about the others; answers how many were linked. */
+  async #fillRoom(room: number, group: readonly Staged[], outcomes: Map<Staged, Outcome>): Promise<number> {
+    if (this.#parts.retirable) for (const { key } of group) await this.#removeOrphanMark(key);
     const left = [...group];
     let added = 0;
     // To link is the second look, too: it fails if anything has the name. Then there is room for a further one.
@@ -192,11 +212,19 @@ export class GroupCommit {
       }
     }
     for (const staged of left) outcomes.set(staged, await settle(() => this.#find(staged)));
+    return added;
+  }
+
+  /** A retirement that crashed may have left its mark without a record. A new record must not take it over, or it would be swept. */
+  async #removeOrphanMark(key: string): Promise<void> {
+    const { directory } = this.#parts;
+    const { calls } = directory;
+    const markPath = directory.markPath(key);
     try {
-      count.endChange(added, await directory.check());
-    } catch {
-      // The records are linked; only what is known of their number is lost, and the next claim meets the failure itself.
-      count.forget();
+      if ((await calls.lstat(markPath)) === undefined) return;
+      if ((await calls.lstat(directory.recordPath(key))) === undefined) await calls.unlink(markPath);
+    } catch (error) {
+      throw diskFailure(directory.url, "remove a mark that was left behind", error, "no");
     }
   }
 

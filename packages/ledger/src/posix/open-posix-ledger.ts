@@ -92,7 +92,10 @@ export async function openWithCalls(
       emit,
     });
     const ledgerId = await begin(directory, { lock, staging, count, nowMs: now() });
-    const commit = new GroupCommit({ directory, lock, staging, files, count, emit, lockTimeoutMs });
+    const commit = new GroupCommit({
+      ...{ directory, lock, staging, files, count, emit },
+      ...{ lockTimeoutMs, retirable },
+    });
     const retirement = new Retirement({ directory, lock, files, count, now });
     const digest = await loadDigest();
     return new PosixLedger({

@@ -74,6 +74,8 @@ export class Retirement {
       const aged: string[] = [];
       const orphans: string[] = [];
       for (const key of keys) {
+        // Retired and claimed anew since the marks were listed: then its record is not the one that was marked.
+        if (!(await this.#isMarked(key))) continue;
         const found = await files.inspect(key);
         if (found === undefined) orphans.push(key);
         // A record that cannot be read stays: what its id once authorized is not known.
@@ -97,14 +99,14 @@ export class Retirement {
   /** Changes the directory, durably. */
   async #change(removedCount: number, change: () => Promise<void>): Promise<void> {
     const { count, directory } = this.#parts;
+    count.beginChange(await directory.check());
     try {
-      count.beginChange(await directory.check());
       await change();
       await directory.sync();
       count.endChange(-removedCount, await directory.check());
     } catch (error) {
       count.forget();
-      throw diskFailure(directory.url, "retire records", error, "no");
+      throw diskFailure(directory.url, "retire records durably", error, "maybe");
     }
   }
 
@@ -117,8 +119,16 @@ export class Retirement {
 
   async #unmark(key: string): Promise<void> {
     const { directory } = this.#parts;
-    const path = directory.markPath(key);
-    if ((await directory.calls.lstat(path)) !== undefined) await directory.calls.unlink(path);
+    if (await this.#isMarked(key)) await directory.calls.unlink(directory.markPath(key));
+  }
+
+  async #isMarked(key: string): Promise<boolean> {
+    const { directory } = this.#parts;
+    try {
+      return (await directory.calls.lstat(directory.markPath(key))) !== undefined;
+    } catch (error) {
+      throw diskFailure(directory.url, `look at the mark of ${key}`, error, "maybe");
+    }
   }
 
   async #mark(key: string): Promise<void> {

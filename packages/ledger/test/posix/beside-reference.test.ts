@@ -5,7 +5,7 @@ import { loadDigest } from "../../src/digest.ts";
 import { openForTest, temporaryDirectory } from "../support/posix-place.ts";
 import { ReferenceBusyError, ReferenceLedger } from "../support/reference-ledger.ts";
 
-const STEP_COUNT = inject("size") === "long" ? 10_000 : 3_000;
+const STEP_COUNT = inject("size") === "long" ? 50_000 : 10_000;
 const CAPACITY = 60;
 const ID_COUNT = 90;
 const QUARANTINE_MS = 600_000;

@@ -1,4 +1,4 @@
-import { existsSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { loadDigest } from "../../src/digest.ts";
@@ -59,6 +59,21 @@ it("a mark without a record is swept and not counted", async () => {
   expect(existsSync(mark("gone"))).toBe(false);
 });
 
+it("a new record does not take over the mark that a crash left behind", async () => {
+  const { ledger, clock, mark } = await openWithClock();
+  writeFileSync(mark("a"), "");
+  expect((await ledger.claim("a", "body", chooses())).kind).toBe("new");
+  expect(existsSync(mark("a"))).toBe(false);
+  clock.aheadMs = 11 * MINUTE_MS;
+  expect(await ledger.sweep(QUARANTINE)).toBe(0);
+  expect(await ledger.lookup("a")).toBeDefined();
+  // A known id's mark stays.
+  clock.aheadMs = 0;
+  await ledger.retire("a", QUARANTINE);
+  expect((await ledger.claim("a", "body", chooses())).kind).toBe("existing");
+  expect(existsSync(mark("a"))).toBe(true);
+});
+
 it("a clock that is set back keeps every record; one that jumps ahead ends the quarantine", async () => {
   const { ledger, clock } = await openWithClock();
   await ledger.claim("a", "body", chooses());
@@ -89,6 +104,22 @@ it("sweeps more than one hold of the lock takes, and lets claims in between", as
     kind: "new",
     count: 1,
   });
+});
+
+it("a sweep leaves alone what lost its mark after the sweep began", async () => {
+  const { ledger, clock, mark, record } = await openWithClock();
+  const ids = Array.from({ length: 70 }, (_, index) => `id-${index}`);
+  await Promise.all(ids.map((id) => ledger.claim(id, "body", chooses())));
+  await Promise.all(ids.map((id) => ledger.retire(id, QUARANTINE)));
+  clock.aheadMs = 11 * MINUTE_MS;
+  const swept = ledger.sweep(QUARANTINE);
+  // The marks are listed by now; the first hold of the lock is still to come.
+  await new Promise((done) => setImmediate(done));
+  const left = ids.filter((id) => existsSync(mark(id)));
+  for (const id of left) rmSync(mark(id));
+  const sweptCount = await swept;
+  expect(sweptCount).toBe(ids.length - ids.filter((id) => existsSync(record(id))).length);
+  expect(ids.filter((id) => existsSync(record(id)))).toEqual(left);
 });
 
 it("a capacity that was full has room again after a sweep", async () => {
