@@ -15,6 +15,7 @@ export const allowed: Readonly<Record<string, readonly string[]>> = {
   engine: ["bucket", "splice", "deployment"],
   celld: ["bucket", "splice", "peer", "deployment", "engine", "daemon"],
   edge: ["daemon"],
+  router: ["ledger", "bucket", "daemon"],
   cli: ["bucket", "splice", "peer", "client", "deployment", "ledger", "engine", "daemon", "celld"],
 };
 

@@ -1,0 +1,1 @@
+export { fnv1a64, walkFromChance, walkFromHash } from "./core/selection.ts";
