@@ -124,6 +124,29 @@ export const retireRules: readonly Rule[] = [
     },
   },
   {
+    name: "a sweep leaves alone what was claimed anew after it began",
+    needs: ["retiring"],
+    async run(scene) {
+      const { state, options } = clock();
+      const ledgers = await scene.openSeveral(4, options);
+      const ids = Array.from({ length: 24 }, (_, index) => `id-${index}`);
+      const [first] = ledgers;
+      for (const id of ids) await first?.claim(id, "b", chooser(A).choose);
+      for (const id of ids) await first?.retire(id, QUARANTINE);
+      state.aheadMs = HOUR_MS;
+      // All see the marks at first. Whoever is done claims anew while others are still at it.
+      const answers = await Promise.all(
+        ledgers.map(async (ledger) => {
+          await ledger.sweep({ quarantineMs: 0 });
+          return Promise.all(ids.map((id) => ledger.claim(id, "c", chooser(B).choose)));
+        }),
+      );
+      const made = answers.flat().filter(({ kind }) => kind === "new").length;
+      expectEqual(made, ids.length, "how many claims after the sweeps are new: one of each id");
+      for (const id of ids) expectEqual((await first?.lookup(id))?.backend, B, `the next owner of ${id}`);
+    },
+  },
+  {
     name: "a corrupt record is not retired",
     needs: ["retiring", "plant"],
     async run(scene) {
