@@ -14,19 +14,19 @@ import { readTokenFile } from "./token-file.ts";
 /** Where and how to ask. */
 export interface CapabilityClientOptions {
   /** Whether to ask at all; false gives the state `disabled`. Default true. */
-  readonly enabled?: boolean;
+  readonly enabled?: boolean | undefined;
   /** The router, or an edge before it, perhaps with a path prefix. A wrong one is a state, not an error. */
   readonly url: string;
   /** A file with the discovery token, which may do nothing but ask; read for each probe. */
   readonly tokenFile: string;
   /** Needed for every `http:` URL, loopback too. Default false. */
-  readonly allowInsecureHttp?: boolean;
+  readonly allowInsecureHttp?: boolean | undefined;
   /** PEM certificates that the router's may come from, instead of the system's. Not together with `caFile`. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   /** A file with such certificates, the complete bundle; read for each probe. */
-  readonly caFile?: string;
+  readonly caFile?: string | undefined;
   /** Everything in a probe together. Default and maximum 5 000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** The default and the most that a probe may take, and the most that it reads. */
@@ -72,7 +72,7 @@ export class CapabilityClient {
    * One probe. Every failure is a state; it only rejects with the signal's reason when the caller gives up, and with what a
    * function for options throws.
    */
-  async probe({ signal }: { readonly signal?: AbortSignal } = {}): Promise<CapabilityVerdict> {
+  async probe({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<CapabilityVerdict> {
     signal?.throwIfAborted();
     const options = this.#options();
     const timeoutMs = checkOptions(options);

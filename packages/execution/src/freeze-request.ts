@@ -1,11 +1,10 @@
 // From what a caller wants to the exact bytes that every try sends. What a router or dispatcher would refuse is refused here,
 // where no id is used up by it.
 import { z } from "zod";
-import { isExecutionId } from "./core/execution-id.ts";
 import type { ExecutionRequestInput } from "./core/execution-request.ts";
 import { parseJson, stringifyJson } from "./core/json.ts";
 import { parseExecutionRequest } from "./core/parse-request.ts";
-import { ExecutionIdError, ExecutionOptionError, ExecutionRequestError } from "./errors.ts";
+import { ExecutionOptionError, ExecutionRequestError } from "./errors.ts";
 import type { FrozenRequest } from "./submission.ts";
 
 /** The most that a router takes. */
@@ -22,7 +21,7 @@ export function freezeRequest(input: ExecutionRequestInput, pin: string | undefi
     const listed = parsed.problems.map(({ code, field }) => `${field}: ${code}`).join(", ");
     throw new ExecutionRequestError(listed, parsed.problems);
   }
-  return { bytes: checkedSize(bytes), request, id: checkedId(request.id), pin: checkedPin(pin) };
+  return { bytes: checkedSize(bytes), request, id: request.id, pin: checkedPin(pin) };
 }
 
 const identified = z.object({ id: z.string() });
@@ -36,7 +35,7 @@ export function freezeBytes(given: Uint8Array | string, pin: string | undefined)
   if (!found.success) throw new ExecutionRequestError("it has no id");
   const parsed = parseExecutionRequest(bytes);
   const request = parsed.kind === "malformed" ? undefined : parsed.request;
-  return { bytes, request, id: checkedId(found.data.id), pin: checkedPin(pin) };
+  return { bytes, request, id: found.data.id, pin: checkedPin(pin) };
 }
 
 /** Older dispatchers do not know `allowInsecure` and refuse it even when it is false. */
@@ -49,11 +48,6 @@ function withoutDefaults(input: ExecutionRequestInput): unknown {
 function checkedSize(bytes: Uint8Array): Uint8Array {
   if (bytes.length > 0 && bytes.length <= maxRequestBytes) return bytes;
   throw new ExecutionRequestError(`it has ${bytes.length} bytes, and a router takes 1 to ${maxRequestBytes}`);
-}
-
-function checkedId(id: string): string {
-  if (isExecutionId(id)) return id;
-  throw new ExecutionIdError("is not 1 to 512 of A–Z a–z 0–9 . _ -, or it is . or ..");
 }
 
 /** A backend's origin, exactly as the router's list has it. */

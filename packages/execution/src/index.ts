@@ -1,3 +1,4 @@
+export { acceptTerminalRecord } from "./accept-record.ts";
 export {
   CapabilityClient,
   type CapabilityClientOptions,
@@ -49,7 +50,6 @@ export {
   unsupportedCombinations,
   validateExecutionRequest,
 } from "./core/request-problems.ts";
-export { terminalRecordFaults } from "./core/terminal-record.ts";
 export { parseToken } from "./core/token.ts";
 export type { CallErrorCode, LocalCode, Next, Sent } from "./core/trouble.ts";
 export {

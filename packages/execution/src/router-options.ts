@@ -10,25 +10,25 @@ export interface RouterClientOptions {
   /** A file with the client token; read for each call. */
   readonly tokenFile: string;
   /** PEM certificates that the router's may come from, instead of the system's. Not together with `caFile`. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   /** A file with such certificates, the complete bundle; read for each call. */
-  readonly caFile?: string;
+  readonly caFile?: string | undefined;
   /** Allow `http:` to another machine: the token and all work travel readable. Loopback needs no permission. Default false. */
-  readonly allowInsecureHttp?: boolean;
+  readonly allowInsecureHttp?: boolean | undefined;
   /** How long a connection may take, TLS included. Default 5 000. */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
   /** How long one call may take in all. Default 30 000, as the reference's controller. */
-  readonly callTimeoutMs?: number;
+  readonly callTimeoutMs?: number | undefined;
   /** How long `submit` goes on trying, all tries together. Default 60 000. */
-  readonly submitTimeoutMs?: number;
+  readonly submitTimeoutMs?: number | undefined;
   /** How long `result` waits beyond the time that the request allows its run. Default 30 000. */
-  readonly resultGraceMs?: number;
+  readonly resultGraceMs?: number | undefined;
   /** How long `cancelUntilTerminal` goes on. Default 60 000. */
-  readonly cancelTimeoutMs?: number;
+  readonly cancelTimeoutMs?: number | undefined;
   /** The shortest pause between two tries. Default 100. */
-  readonly pollMinMs?: number;
+  readonly pollMinMs?: number | undefined;
   /** The longest pause between two tries. Default 5 000. */
-  readonly pollMaxMs?: number;
+  readonly pollMaxMs?: number | undefined;
 }
 
 /** Complete options, checked. */
@@ -91,7 +91,7 @@ export function checkedMs(name: string, value: number): number {
 }
 
 /** Certificates as they were given. */
-export function checkedCa({ ca, caFile }: { ca?: string; caFile?: string }): {
+export function checkedCa({ ca, caFile }: Pick<RouterClientOptions, "ca" | "caFile">): {
   ca: string | undefined;
   caFile: string | undefined;
 } {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { z } from "zod";
+import { acceptTerminalRecord } from "./accept-record.ts";
 import { auditSchema, type ExecutionAudit } from "./core/audit.ts";
 import {
   type CoursePlan,
@@ -12,23 +13,22 @@ import {
 } from "./core/course.ts";
 import { isExecutionId } from "./core/execution-id.ts";
 import type { ExecutionRequest } from "./core/execution-request.ts";
-import { type ExecutionRecord, isTerminal, recordSchema, type TerminalRecord } from "./core/record.ts";
-import { terminalRecordFaults } from "./core/terminal-record.ts";
+import { type ExecutionRecord, recordSchema, type TerminalRecord } from "./core/record.ts";
 import { unusableTrouble } from "./core/trouble.ts";
-import { CallAbortedError, CallError, ExecutionIdError, RecordRejectedError } from "./errors.ts";
+import { CallAbortedError, CallError, ExecutionIdError } from "./errors.ts";
 import { type Called, callRouter } from "./router-calls.ts";
 import { checkedMs, type ResolvedRouterOptions } from "./router-options.ts";
 
 /** For one call. */
 export interface CallOptions {
   /** Ends the call with {@link CallAbortedError}. What was sent goes on. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** For calls that go on until something is settled. */
 export interface WaitOptions extends CallOptions {
   /** No try starts later than this, in milliseconds from now. Default: see the client's options. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** How a cancellation ended: with a final record, or because no router knows the id. */
@@ -101,7 +101,7 @@ export class Run {
       allowedMs + this.#options.resultGraceMs,
       (timeoutMs) => this.#call("GET", "", recordSchema, timeoutMs, options.signal),
     );
-    return this.#accepted(record);
+    return acceptTerminalRecord(record, this.id, this.#request);
   }
 
   /**
@@ -115,7 +115,7 @@ export class Run {
       const record = await this.course("cancel", options, this.#options.cancelTimeoutMs, (timeoutMs) =>
         this.#call("POST", "/cancel", recordSchema, timeoutMs, options.signal),
       );
-      return { kind: "terminal", record: this.#accepted(record) };
+      return { kind: "terminal", record: acceptTerminalRecord(record, this.id, this.#request) };
     } catch (error) {
       if (isNeverSubmitted(error)) return { kind: "never-submitted" };
       throw error;
@@ -183,13 +183,6 @@ export class Run {
   ): Promise<Called<z.output<S>>> {
     const path = `/v1/executions/${this.id}${rest}`;
     return ofThisRun(this.id, await callRouter(this.#options, { method, path, timeoutMs, signal }, schema));
-  }
-
-  /** A final record, if it may be believed. */
-  #accepted(record: ExecutionRecord): TerminalRecord {
-    const faults = terminalRecordFaults(record, this.id, this.#request);
-    if (!isTerminal(record) || faults.length > 0) throw new RecordRejectedError(this.id, faults);
-    return record;
   }
 
   async #pause(forMs: number, signal: AbortSignal | undefined): Promise<void> {

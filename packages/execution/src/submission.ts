@@ -17,12 +17,12 @@ export interface FrozenRequest {
 /** How to submit. */
 export interface PrepareOptions {
   /** The one backend that may own it, exactly as the router's list has it. Default: the router chooses. */
-  readonly pin?: string;
+  readonly pin?: string | undefined;
   /**
    * Whether these bytes may have been sent before, by a process that has ended or by another. Then `sent` of an error is
    * `maybe` until a router says more. Default: true for bytes, which are mostly kept ones, false for a request object.
    */
-  readonly resumed?: boolean;
+  readonly resumed?: boolean | undefined;
 }
 
 /**

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import {
+  acceptTerminalRecord,
   type ExecutionRequestInput,
   executionRequestSchema,
+  RecordRejectedError,
   recordSchema,
-  terminalRecordFaults,
 } from "../../src/index.ts";
 import { hash, moteRequest, receipt, succeeded } from "../support/requests.ts";
 
@@ -18,7 +19,14 @@ const forge: Partial<ExecutionRequestInput> = {
 
 function faults(record: unknown, change: Partial<ExecutionRequestInput> = {}): string[] {
   const request = executionRequestSchema.parse(moteRequest(id, change));
-  return terminalRecordFaults(recordSchema.parse(record), id, request);
+  const read = recordSchema.parse(record);
+  try {
+    expect(acceptTerminalRecord(read, id, request)).toBe(read);
+    return [];
+  } catch (error) {
+    if (error instanceof RecordRejectedError) return [...error.faults];
+    throw error;
+  }
 }
 
 const withReceipt = (change: Record<string, unknown>) => ({ ...succeeded(id), receipt: receipt(id, change) });
