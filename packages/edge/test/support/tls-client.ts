@@ -73,7 +73,7 @@ export class TlsClient {
 }
 
 /** The whole answers at the begin of a text; bodies by length or in chunks. */
-export function parseAnswers(text: string): ParsedAnswer[] {
+function parseAnswers(text: string): ParsedAnswer[] {
   const answers: ParsedAnswer[] = [];
   let rest = text;
   for (;;) {
