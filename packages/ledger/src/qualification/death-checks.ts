@@ -26,22 +26,27 @@ const FROZEN_MS = 500;
 export async function processDeath(stage: Stage): Promise<Outcome> {
   let acknowledgedCount = 0;
   let slowestMs = 0;
-  let deaths = 0;
-  for (const place of stage.places)
-    for (let round = 0; round < DEATH_COUNT / stage.places.length; round++) {
-      const victim = await beginClaims(stage, await stage.start(place));
+  const places = stage.places.flatMap((place) =>
+    Array.from({ length: Math.ceil(DEATH_COUNT / stage.places.length) }, () => place),
+  );
+  const victims = await Promise.all(places.map((place) => stage.start(place)));
+  try {
+    for (const agent of victims) {
+      const victim = await beginClaims(stage, agent);
       // At a random moment of a claim.
       await delay(Math.random() * 5);
-      victim.agent.signal("kill");
-      await victim.agent.close();
-      deaths += 1;
+      agent.signal("kill");
+      await agent.close();
       const checked = await survive(stage, victim);
       if (typeof checked === "string") return failed(checked);
-      acknowledgedCount += victim.agent.acknowledged.length;
+      acknowledgedCount += agent.acknowledged.length;
       slowestMs = Math.max(slowestMs, checked.recoveryMs);
     }
+  } finally {
+    await Promise.all(victims.map((agent) => agent.close()));
+  }
   return passed(
-    `${deaths} processes were killed in the middle of claims: all ${acknowledgedCount} acknowledged ones are there, and the others claimed again within ${Math.round(slowestMs)} ms`,
+    `${victims.length} processes were killed in the middle of claims: all ${acknowledgedCount} acknowledged ones are there, and the others claimed again within ${Math.round(slowestMs)} ms`,
   );
 }
 
