@@ -34,13 +34,21 @@ export {
 export type { PosixLedgerEvent, PosixLedgerListener } from "./posix/ledger-event.ts";
 export { openPosixLedger, type PosixLedgerOptions } from "./posix/open-posix-ledger.ts";
 export { type AgentOptions, serveAgent } from "./qualification/agent.ts";
-export { type AgentCommand, type AgentPlace, localPlace } from "./qualification/agent-connection.ts";
+export {
+  type AgentCommand,
+  type AgentLink,
+  type AgentPlace,
+  type AgentSignal,
+  type LinkEvents,
+  localPlace,
+} from "./qualification/agent-connection.ts";
 export {
   type AgentListener,
   type AgentListenerOptions,
   listenForAgents,
   peerPlace,
 } from "./qualification/agent-listener.ts";
+export type { Flock } from "./qualification/agent-lock.ts";
 export type { CheckResult, LedgerCheck, LedgerQualification, Verdict } from "./qualification/check.ts";
 export { type QualifyOptions, qualifyLedger } from "./qualification/qualify-ledger.ts";
 export {

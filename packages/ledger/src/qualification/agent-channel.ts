@@ -10,7 +10,7 @@ import { LedgerAgentError } from "../errors.ts";
 import { jsonOf, onLines } from "./lines.ts";
 
 /** A shorter secret could be found by trying, by whoever records a handshake. */
-export const MIN_SECRET_LENGTH = 32;
+const MIN_SECRET_LENGTH = 32;
 
 /** For a whole handshake. */
 const HANDSHAKE_MS = 10_000;

@@ -82,7 +82,7 @@ export function localPlace({ command, args, env = process.env }: AgentCommand): 
 }
 
 /** The signals behind the words. */
-export const signals = { kill: "SIGKILL", freeze: "SIGSTOP", thaw: "SIGCONT" } as const satisfies Record<
+const signals = { kill: "SIGKILL", freeze: "SIGSTOP", thaw: "SIGCONT" } as const satisfies Record<
   AgentSignal,
   NodeJS.Signals
 >;

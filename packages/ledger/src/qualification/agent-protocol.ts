@@ -9,7 +9,7 @@ import { z } from "zod";
 export const MAX_LINE_BYTES = 262_144;
 
 /** Probes are directories, prefixes or names that begin so, whatever else lies there. */
-export const probePattern = /^cellkit-qualify-[0-9a-f]{12}$/;
+const probePattern = /^cellkit-qualify-[0-9a-f]{12}$/;
 
 const fileName = z.string().regex(/^[a-z0-9][a-z0-9.-]{0,63}$/);
 const ids = z.array(z.string().min(1).max(200)).min(1).max(1_000);
@@ -53,7 +53,7 @@ export const requestSchema = z.discriminatedUnion("op", [
 export type AgentRequest = z.output<typeof requestSchema>;
 
 /** How a claim went at an agent. */
-export const claimAnswerSchema = z.union([
+const claimAnswerSchema = z.union([
   z.strictObject({ kind: z.enum(["new", "existing"]), backend: z.string() }),
   z.strictObject({ kind: z.enum(["conflict", "full"]) }),
   z.strictObject({ kind: z.literal("error"), code: z.string(), message: z.string() }),
