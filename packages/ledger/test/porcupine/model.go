@@ -27,8 +27,7 @@ type answer struct {
 	BodyHash string `json:"bodyHash"`
 }
 
-// record is the state of one id; without an owner the id is free. A free id can have a mark: a process that died between removing a
-// record and its mark leaves one, and the next record of that id finds itself marked, as in the original.
+// record is the state of one id; the zero value is a free id.
 type record struct {
 	backend  string
 	bodyHash string
@@ -36,10 +35,6 @@ type record struct {
 }
 
 var free = record{}
-
-func (state record) isFree() bool { return state.backend == "" }
-
-func (state record) withMark() record { return record{state.backend, state.bodyHash, true} }
 
 // The ages of records are not in a history: a retirement that was answered tells whether the record was old, and a sweep may or may
 // not have found one old.
@@ -97,33 +92,29 @@ func isLost(one operation) bool { return one.Answer == nil || one.Answer.Kind ==
 // step answers the states that can follow; none if the answer could not have been given.
 func step(state record, one operation) []record {
 	if isLost(one) {
-		next := append(effects(state, one), state)
-		if (one.Kind == "retire" || one.Kind == "sweep") && !state.isFree() {
-			next = append(next, free.withMark())
-		}
-		return next
+		return append(effects(state, one), state)
 	}
-	sees := record{one.Answer.Backend, one.Answer.BodyHash, state.marked}
-	own := record{one.Backend, one.BodyHash, state.marked}
+	sees := record{backend: one.Answer.Backend, bodyHash: one.Answer.BodyHash, marked: state.marked}
+	own := record{backend: one.Backend, bodyHash: one.BodyHash}
 	switch one.Answer.Kind {
 	case "new", "added":
-		return when(state.isFree() && sees == own, own)
+		return when(state == free && sees == own, own)
 	case "existing":
-		return when(!state.isFree() && state == sees && state.bodyHash == one.BodyHash, state)
+		return when(state != free && state == sees && state.bodyHash == one.BodyHash, state)
 	case "present", "found":
-		return when(!state.isFree() && state == sees, state)
+		return when(state != free && state == sees, state)
 	case "conflict":
 		differs := state.bodyHash != one.BodyHash || (one.Kind == "restore" && state.backend != one.Backend)
-		return when(!state.isFree() && differs, state)
+		return when(state != free && differs, state)
 	case "absent", "full":
-		return when(state.isFree(), state)
+		return when(state == free, state)
 	case "retired":
-		return when(!state.isFree(), free)
+		return when(state != free, free)
 	case "kept":
-		if state.isFree() {
-			return []record{state}
+		if state == free {
+			return []record{free}
 		}
-		return []record{state.withMark()}
+		return []record{{state.backend, state.bodyHash, true}}
 	case "swept":
 		return effects(state, one)
 	}
@@ -135,12 +126,12 @@ func effects(state record, one operation) []record {
 	switch one.Kind {
 	case "claim", "restore":
 		// Without a chosen owner nothing can have been written.
-		if state.isFree() && one.Backend != "" {
-			return []record{{one.Backend, one.BodyHash, state.marked}}
+		if state == free && one.Backend != "" {
+			return []record{{backend: one.Backend, bodyHash: one.BodyHash}}
 		}
 	case "retire":
-		if !state.isFree() {
-			return []record{free, state.withMark()}
+		if state != free {
+			return []record{free, {state.backend, state.bodyHash, true}}
 		}
 	case "sweep":
 		if state.marked {

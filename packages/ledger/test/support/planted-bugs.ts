@@ -27,14 +27,21 @@ function everyFew(
 
 export const plantedBugs: Readonly<Record<string, () => Promise<StoredLedger>>> = {
   async "forgets what it recorded"() {
-    const options = { retirable: true };
-    const [before, after] = [await openMemoryLedger(options), await openMemoryLedger(options)];
+    const open = () => openMemoryLedger({ retirable: true });
+    let current = open();
     let count = 0;
-    const current = () => (count++ < 100 ? before : after);
-    return withBug(before, {
-      claim: (...args) => current().claim(...args),
-      lookup: (...args) => current().lookup(...args),
-      restore: (...args) => current().restore(...args),
+    // Often enough that ids which are in use are among what is forgotten, whatever the seed.
+    const next = () => {
+      count++;
+      if (count % 15 === 0) current = open();
+      return current;
+    };
+    return withBug(await current, {
+      claim: async (...args) => (await next()).claim(...args),
+      lookup: async (...args) => (await next()).lookup(...args),
+      restore: async (...args) => (await next()).restore(...args),
+      retire: async (...args) => (await next()).retire(...args),
+      sweep: async (...args) => (await next()).sweep(...args),
     });
   },
   async "answers new twice"() {
