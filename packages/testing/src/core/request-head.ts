@@ -51,7 +51,11 @@ export function readHead(bytes: Buffer, ended: boolean): HeadRead {
 function parse([first = "", ...rest]: readonly string[], bodyAt: number): HeadRead {
   const space = first.indexOf(" ");
   if (space < 0) return first === "" ? { kind: "silent" } : { kind: "malformed" };
-  const path = first.slice(space + 1).trim().split(/\s+/)[0] ?? "";
+  const path =
+    first
+      .slice(space + 1)
+      .trim()
+      .split(/\s+/)[0] ?? "";
   const fields = rest.flatMap((line): [string, string][] => {
     const colon = line.indexOf(":");
     return colon < 0 ? [] : [[line.slice(0, colon), line.slice(colon + 1).trim()]];

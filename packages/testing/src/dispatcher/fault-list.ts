@@ -1,0 +1,32 @@
+import type { CallKind } from "../core/call.ts";
+import type { CallMatch, Fault } from "../core/fault.ts";
+
+/** How often a fault strikes. */
+export interface FaultOptions {
+  /** @default 1 */
+  readonly times?: number;
+}
+
+/** Faults that wait for their calls; the oldest that fits strikes. */
+export class FaultList {
+  readonly #waiting: { match: CallMatch; fault: Fault; times: number }[] = [];
+
+  add(match: CallKind | CallMatch, fault: Fault, { times = 1 }: FaultOptions = {}): void {
+    this.#waiting.push({ match: typeof match === "string" ? { call: match } : match, fault, times });
+  }
+
+  clear(): void {
+    this.#waiting.length = 0;
+  }
+
+  take(call: { readonly call: CallKind; readonly id: string | undefined }): Fault | undefined {
+    const at = this.#waiting.findIndex(
+      ({ match }) => match.call === call.call && (match.id === undefined || match.id === call.id),
+    );
+    const found = this.#waiting[at];
+    if (found === undefined) return undefined;
+    found.times -= 1;
+    if (found.times <= 0) this.#waiting.splice(at, 1);
+    return found.fault;
+  }
+}

@@ -1,0 +1,95 @@
+import {
+  capabilitiesVersion,
+  isEligible,
+  type NodeFigures,
+  type NodeReport,
+  requestVersions,
+} from "@cellkit/execution";
+
+/** What a dispatcher says of its node. Every member can be changed while it runs. */
+export interface NodeOptions {
+  /** @default "test-node" */
+  readonly name?: string;
+  /** @default true */
+  readonly kvm?: boolean;
+  /** @default true */
+  readonly cpuVirtualization?: boolean;
+  /** @default true */
+  readonly guestKernel?: boolean;
+  /** @default true */
+  readonly moteStore?: boolean;
+  /** @default true */
+  readonly toolStore?: boolean;
+  /** Executions that may be active at once. @default 1024 */
+  readonly maxCells?: number;
+  /** Memory that active executions may reserve together. @default 1 TiB */
+  readonly memoryBytes?: number;
+  /** Active executions that may have egress. @default 1024 */
+  readonly egressSlots?: number;
+  /** Hosts that executions may reach, in lower case; undefined allows all. @default undefined */
+  readonly egressHosts?: readonly string[] | undefined;
+  /** The version that reports name. @default "0.6.0" */
+  readonly binaryVersion?: string;
+}
+
+export type ResolvedNode = Required<Omit<NodeOptions, "egressHosts">> & Pick<NodeOptions, "egressHosts">;
+
+export function resolveNode(options: NodeOptions): ResolvedNode {
+  return {
+    name: "test-node",
+    kvm: true,
+    cpuVirtualization: true,
+    guestKernel: true,
+    moteStore: true,
+    toolStore: true,
+    maxCells: 1024,
+    memoryBytes: 2 ** 40,
+    egressSlots: 1024,
+    binaryVersion: "0.6.0",
+    ...options,
+  };
+}
+
+/** What active executions hold. */
+export interface Reserved {
+  readonly cells: number;
+  readonly memoryBytes: bigint;
+  readonly egressSlots: number;
+}
+
+export function figuresOf(node: ResolvedNode, reserved: Reserved): NodeFigures {
+  const free = BigInt(node.memoryBytes) - reserved.memoryBytes;
+  return {
+    node_name: node.name,
+    kvm: node.kvm,
+    cpu_virtualization: node.cpuVirtualization,
+    guest_kernel: node.guestKernel,
+    mote_store: node.moteStore,
+    tool_store: node.toolStore,
+    live_cells: reserved.cells,
+    max_cells: node.maxCells,
+    egress_slots: Math.max(0, node.egressSlots - reserved.egressSlots),
+    memory_bytes: free > 0n ? free : 0n,
+  };
+}
+
+/** Whether the node could run work at all, however much runs. */
+export function isFit(node: ResolvedNode): boolean {
+  const idle = { cells: 0, memoryBytes: 0n, egressSlots: 0 };
+  return isEligible({ ...figuresOf(node, idle), live_cells: 0, max_cells: 1, memory_bytes: 1n });
+}
+
+export function reportOf(node: ResolvedNode, reserved: Reserved): NodeReport {
+  return {
+    apiVersion: capabilitiesVersion,
+    binaryVersion: node.binaryVersion,
+    preflightOnly: true,
+    node: figuresOf(node, reserved),
+    requestVersions: [...requestVersions],
+    harnessContracts: ["celln.reference-functions/v1", "celln.json-tools/v1"],
+    persistentSessions: false,
+    artifactReadiness: "not_checked",
+    scopedArtifactContracts: [],
+    scopedHttpsContracts: [],
+  };
+}

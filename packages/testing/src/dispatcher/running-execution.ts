@@ -1,0 +1,40 @@
+import type { ExecutionRequest } from "@cellkit/execution";
+import type { RunEnd } from "../core/run-end.ts";
+
+/** An execution while it runs, as the test's `run` gets it. */
+export interface RunningExecution {
+  readonly id: string;
+  readonly request: ExecutionRequest;
+  /** The exact bytes that were submitted. */
+  readonly body: Uint8Array;
+  /** Aborted by a cancel, and when the dispatcher dies. */
+  readonly signal: AbortSignal;
+  /** Shows a phase, such as `Running`, in the record. */
+  phase(phase: string): Promise<void>;
+}
+
+/** Runs an execution. When it throws, the execution failed. It should end soon after its signal is aborted, or play a teardown that hangs. */
+export type RunFn = (execution: RunningExecution) => RunEnd | Promise<RunEnd>;
+
+/** Executions that wait for the test to say how they end. */
+export class HeldExecutions {
+  readonly #ends = new Map<string, (end: RunEnd) => void>();
+
+  /** A {@link RunFn}: a cancel ends it at once. */
+  readonly run: RunFn = async (execution) => {
+    await execution.phase("Running");
+    return new Promise<RunEnd>((resolve) => {
+      this.#ends.set(execution.id, resolve);
+      const cancelled = () => resolve({ kind: "cancelled" });
+      if (execution.signal.aborted) cancelled();
+      else execution.signal.addEventListener("abort", cancelled, { once: true });
+    }).finally(() => this.#ends.delete(execution.id));
+  };
+
+  /** Ends an execution; false when it is not held. */
+  finish(id: string, end: RunEnd): boolean {
+    const resolve = this.#ends.get(id);
+    resolve?.(end);
+    return resolve !== undefined;
+  }
+}
