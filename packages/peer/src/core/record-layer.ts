@@ -34,6 +34,9 @@ const algorithm = "aes-256-gcm";
 const decipherOptions = { authTagLength: recordTagBytes };
 const noBytes = new Uint8Array();
 
+/** Header of the record that is being sealed, of whatever tunnel: OpenSSL reads it when it is given. */
+const sealedHeader = Buffer.alloc(recordHeaderBytes);
+
 /** For tests: a place to start, and a shorter life of a key. */
 export interface RecordCounters {
   /** @default 0 */
@@ -47,8 +50,6 @@ class RecordSequence {
   #keys: DirectionKeys;
   #number: number;
   readonly #perKey: number;
-  /** The nonce of the record in hand; OpenSSL copies it when a cipher is made. */
-  readonly #nonce = Buffer.alloc(ivBytes);
 
   constructor(keys: DirectionKeys, counters: RecordCounters = {}) {
     this.#keys = keys;
@@ -67,19 +68,19 @@ class RecordSequence {
     }
     if (number > 0 && number % this.#perKey === 0) this.#keys = nextDirectionKeys(this.#keys);
     this.#number = number + 1;
-    this.#nonce.set(this.#keys.iv);
+    // One of its own for each record: an idle tunnel keeps none, and no two records can share one by mistake.
+    const nonce = Buffer.allocUnsafe(ivBytes);
+    nonce.set(this.#keys.iv);
     const upper = Math.floor(number / 2 ** 32);
-    this.#nonce.writeUInt32BE((this.#nonce.readUInt32BE(4) ^ upper) >>> 0, 4);
-    this.#nonce.writeUInt32BE((this.#nonce.readUInt32BE(8) ^ (number % 2 ** 32)) >>> 0, 8);
-    return { key: this.#keys.key, nonce: this.#nonce };
+    nonce.writeUInt32BE((nonce.readUInt32BE(4) ^ upper) >>> 0, 4);
+    nonce.writeUInt32BE((nonce.readUInt32BE(8) ^ (number % 2 ** 32)) >>> 0, 8);
+    return { key: this.#keys.key, nonce };
   }
 }
 
 /** Seals what one end sends. */
 export class RecordSealer {
   readonly #sequence: RecordSequence;
-  /** Header of the record in hand; OpenSSL reads it when it is given. */
-  readonly #header = Buffer.alloc(recordHeaderBytes);
   #ended = false;
 
   /** @param keys of the direction in which this end sends */
@@ -118,10 +119,10 @@ export class RecordSealer {
     const record = Buffer.allocUnsafe(
       isJoined ? recordHeaderBytes + plaintext.length + recordTagBytes : recordHeaderBytes,
     );
-    this.#header.writeUIntBE(plaintext.length + recordTagBytes, 0, recordHeaderBytes);
-    record.set(this.#header);
+    sealedHeader.writeUIntBE(plaintext.length + recordTagBytes, 0, recordHeaderBytes);
+    record.set(sealedHeader);
     const cipher = createCipheriv(algorithm, key, nonce);
-    cipher.setAAD(this.#header);
+    cipher.setAAD(sealedHeader);
     const sealed = cipher.update(plaintext);
     cipher.final();
     const tag = cipher.getAuthTag();
