@@ -37,6 +37,7 @@ export interface FileCalls {
   /** From the start of the file; answers how many bytes there were. */
   read(fd: number, into: Uint8Array): Promise<number>;
   write(fd: number, bytes: Uint8Array): Promise<number>;
+  writeAt(fd: number, bytes: Uint8Array, position: number): Promise<number>;
   fsync(fd: number): Promise<void>;
   close(fd: number): Promise<void>;
   link(existing: string, name: string): Promise<void>;
@@ -70,6 +71,7 @@ export const immediateCalls: FileCalls = {
   fstat: async (fd) => fstatSync(fd, { bigint: true }),
   read: async (fd, into) => readSync(fd, into, 0, into.length, 0),
   write: async (fd, bytes) => writeSync(fd, bytes),
+  writeAt: async (fd, bytes, position) => writeSync(fd, bytes, 0, bytes.length, position),
   fsync: fsyncInPool,
   close: async (fd) => closeSync(fd),
   link: async (existing, name) => linkSync(existing, name),
@@ -110,6 +112,7 @@ export const pooledCalls: FileCalls = {
   fstat: (fd) => inPool((done) => fstat(fd, { bigint: true }, done)),
   read: (fd, into) => inPool((done) => read(fd, into, 0, into.length, 0, done)),
   write: (fd, bytes) => inPool((done) => write(fd, bytes, done)),
+  writeAt: (fd, bytes, position) => inPool((done) => write(fd, bytes, 0, bytes.length, position, done)),
   fsync: fsyncInPool,
   close: (fd) => inPoolWithoutValue((done) => close(fd, done)),
   link: (existing, name) => inPoolWithoutValue((done) => link(existing, name, done)),

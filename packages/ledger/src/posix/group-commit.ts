@@ -191,7 +191,7 @@ export class GroupCommit {
       throw error;
     }
     try {
-      count.endChange(added, await directory.check());
+      await count.endChange(added, await directory.check());
     } catch {
       // The records are linked; only what is known of their number is lost, and the next claim meets the failure itself.
       count.forget();

@@ -10,6 +10,8 @@ import type { FileCalls } from "./file-calls.ts";
 export const LOCK_NAME = "ownership.lock";
 /** Says that a ledger was created here. Its extension is none that the original looks at. */
 export const MARKER_NAME = "cellkit.ledger";
+/** Where replicas of ours tell each other how many records there are. */
+export const HINT_NAME = "cellkit.count";
 /**
  * Where records are written before they have their name. A folder, so that the ledger's own directory changes under the
  * lock only, and its time tells whether others changed it.
@@ -70,6 +72,10 @@ export class LedgerDirectory {
 
   get markerPath(): string {
     return join(this.path, MARKER_NAME);
+  }
+
+  get hintPath(): string {
+    return join(this.path, HINT_NAME);
   }
 
   get stagingPath(): string {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { LedgerEntry } from "../ledger.ts";
 import { diskFailure } from "./disk-failure.ts";
 import {
+  HINT_NAME,
   type LedgerDirectory,
   LOCK_NAME,
   MARKER_NAME,
@@ -13,7 +14,7 @@ import {
 import type { RecordFiles } from "./record-files.ts";
 import { maybeStaging } from "./staging.ts";
 
-const OWN_NAMES: readonly string[] = [LOCK_NAME, MARKER_NAME, STAGING_NAME];
+const OWN_NAMES: readonly string[] = [LOCK_NAME, MARKER_NAME, HINT_NAME, STAGING_NAME];
 /** Another ledger of the same router may lie in such a folder. */
 const LEDGER_FOLDER = /^[a-z0-9-]{1,64}$/;
 

@@ -5,6 +5,7 @@ import { DEFAULT_LEDGER_NAME, resolveLedgerOptions } from "../core/ledger-option
 import { loadDigest } from "../digest.ts";
 import { LedgerMissingError, LedgerOptionError } from "../errors.ts";
 import type { LedgerOptions, StoredLedger } from "../ledger.ts";
+import { CountHint } from "./count-hint.ts";
 import { diskFailure, errnoOf, quietly } from "./disk-failure.ts";
 import { type FileCalls, immediateCalls, pooledCalls } from "./file-calls.ts";
 import { isLocal } from "./file-systems.ts";
@@ -83,14 +84,13 @@ export async function openWithCalls(
     throw diskFailure(url, "open its directory", error, "no");
   });
   const lock = new LedgerLock(directory, lockTimeoutMs, emit);
+  const trusted = local || options.trustDirectoryTimes === true;
+  const hint = new CountHint(directory);
   try {
     const files = new RecordFiles(directory, emit);
     const staging = new Staging(directory);
-    const count = new RecordCount(directory, {
-      capacity,
-      trusted: local || options.trustDirectoryTimes === true,
-      emit,
-    });
+    const count = new RecordCount(directory, { capacity, trusted, hint, emit });
+    if (trusted) await hint.open();
     const ledgerId = await begin(directory, { lock, staging, count, nowMs: now() });
     const commit = new GroupCommit({
       ...{ directory, lock, staging, files, count, emit },
@@ -104,6 +104,7 @@ export async function openWithCalls(
     });
   } catch (error) {
     await lock.close();
+    await hint.close();
     await quietly(directory.close());
     throw diskFailure(url, "start in its directory", error, "no");
   }
@@ -136,7 +137,7 @@ async function begin(
       count.beginChange(await directory.check());
       // Another replica may start at the same time and remove the same.
       for (const path of stale) await staging.discard(path);
-      count.endChange(0, await directory.check());
+      await count.endChange(0, await directory.check());
     },
     { sinceMs: performance.now() },
   );

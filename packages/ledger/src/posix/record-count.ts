@@ -6,13 +6,15 @@
  * - Times may stand still for a tick of the kernel (1–10 ms), so a claim of another replica in the same tick as ours is not
  *   seen. The count is used only while it leaves a margin, and while there are claims, the records are counted anew
  *   in the background, at most once a second.
- * - If others did change the directory, the count is as good as the last counting is young: it is used only while even
- *   5,000 claims a second since then would leave the margin.
+ * - If others did change the directory, they say how many records there are now (see `count-hint.ts`) if they are ours. If
+ *   they are originals, the count is as good as the last counting is young: it is used only while even 5,000 claims a
+ *   second since then would leave the margin.
  * - Where times of directories may be cached (network file systems), every group of claims counts, unless
  *   `trustDirectoryTimes` says otherwise.
  * Else the records are counted under the lock, and the capacity is exact.
  */
 import type { BigIntStats } from "node:fs";
+import type { CountHint } from "./count-hint.ts";
 import { diskFailure, quietly } from "./disk-failure.ts";
 import { countsAsRecord, type LedgerDirectory } from "./ledger-directory.ts";
 import type { PosixLedgerListener } from "./ledger-event.ts";
@@ -47,6 +49,7 @@ export class RecordCount {
   readonly #directory: LedgerDirectory;
   readonly #capacity: number;
   readonly #trusted: boolean;
+  readonly #hint: CountHint;
   readonly #emit: PosixLedgerListener;
   #known: Counted | undefined;
   /** The directory's time as we last saw or caused it. */
@@ -55,16 +58,19 @@ export class RecordCount {
   #running: { promise: Promise<Counted>; counted: Counted } | undefined;
   #next: Promise<Counted> | undefined;
   #rescanAtMs = 0;
+  /** What the last counting saw: never so much less is there that a hint below it could be true. */
+  #lastSeenCount = 0;
   /** Odd while we change the directory ourselves: nobody else can then, and its time says nothing. */
   #changes = 0;
 
   constructor(
     directory: LedgerDirectory,
-    options: { capacity: number; trusted: boolean; emit: PosixLedgerListener },
+    options: { capacity: number; trusted: boolean; hint: CountHint; emit: PosixLedgerListener },
   ) {
     this.#directory = directory;
     this.#capacity = options.capacity;
     this.#trusted = options.trusted;
+    this.#hint = options.hint;
     this.#emit = options.emit;
   }
 
@@ -92,9 +98,8 @@ export class RecordCount {
    */
   async room(wanted: number, status: BigIntStats): Promise<number> {
     this.#see(status);
-    const known = this.#known;
-    if (this.#trusted && known !== undefined && this.#leavesMargin(known, wanted, known.changed))
-      return wanted;
+    const known = this.#trusted ? await this.#learn(status) : undefined;
+    if (known !== undefined && this.#leavesMargin(known, wanted, known.changed)) return wanted;
     const counted = this.#begin(status);
     await this.#count(counted, true);
     counted.changed = false;
@@ -115,7 +120,7 @@ export class RecordCount {
    * Says that we added records, or removed some (negative).
    * @param status of the directory, after that
    */
-  endChange(added: number, status: BigIntStats): void {
+  async endChange(added: number, status: BigIntStats): Promise<void> {
     this.#changes += 1;
     this.#timeNs = status.mtimeNs;
     for (const counted of [this.#known, this.#running?.counted]) {
@@ -124,6 +129,8 @@ export class RecordCount {
       // A counting that runs may have seen what is removed now, or not.
       if (added > 0 || counted === this.#known) counted.count += added;
     }
+    if (this.#trusted && this.#known?.changed === false)
+      await this.#hint.write(this.#known.count, status.mtimeNs);
   }
 
   /** Forgets the count: something went wrong between a change and what would have been said of it. */
@@ -173,6 +180,17 @@ export class RecordCount {
   async close(): Promise<void> {
     await quietly(Promise.resolve(this.#running?.promise));
     await quietly(Promise.resolve(this.#next));
+    await this.#hint.close();
+  }
+
+  /** What is known of the count, and from others of ours if they changed it. Under the lock. */
+  async #learn({ mtimeNs }: BigIntStats): Promise<Counted | undefined> {
+    if (this.#known?.changed === false) return this.#known;
+    const hinted = await this.#hint.read(mtimeNs);
+    if (hinted === undefined) return this.#known;
+    const count = Math.max(hinted, this.#lastSeenCount);
+    this.#known = { seen: 0, count, sinceMs: performance.now(), changed: false, settled: false };
+    return this.#known;
   }
 
   #begin({ mtimeMs }: BigIntStats): Counted {
@@ -185,6 +203,7 @@ export class RecordCount {
     const limit = underLock ? this.#capacity : Number.POSITIVE_INFINITY;
     counted.seen = await countRecords(this.#directory, { limit, visit });
     counted.count += counted.seen;
+    this.#lastSeenCount = counted.seen;
     const scanMs = performance.now() - counted.sinceMs;
     this.#emit({ kind: "scan", underLock, scanMs, count: counted.seen, capacity: this.#capacity });
     return counted;

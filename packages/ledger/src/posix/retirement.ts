@@ -103,7 +103,7 @@ export class Retirement {
     try {
       await change();
       await directory.sync();
-      count.endChange(-removedCount, await directory.check());
+      await count.endChange(-removedCount, await directory.check());
     } catch (error) {
       count.forget();
       throw diskFailure(directory.url, "retire records durably", error, "maybe");

@@ -93,13 +93,46 @@ it("a full ledger refuses without counting again and again", async () => {
 it("records of originals are seen by the directory's time", async () => {
   const directory = await temporaryDirectory();
   fill(directory, 0, 900);
-  const { ledger, locked } = await open({ directory, capacity: 2_000 }, { local: true });
+  // With the first claim the margin is used up.
+  const { ledger, locked } = await open({ directory, capacity: 1_902 }, { local: true });
   expect((await ledger.claim("mine", "body", chooses())).kind).toBe("new");
   expect(locked()).toBe(0);
-  fill(join(directory, "aside"), 0, 0);
-  for (let index = 900; index < 1_999; index += 1)
-    linkSync(join(directory, "first"), join(directory, `${index.toString(16).padStart(64, "0")}.json`));
+  fill(directory, 900, 1_901);
   expect(await ledger.claim("too many", "body", chooses())).toEqual({ kind: "full" });
+});
+
+it("replicas of ours tell each other how many there are, so that neither counts when the other claimed", async () => {
+  const directory = await temporaryDirectory();
+  fill(directory, 0, 1_900);
+  const capacity = 3_000;
+  const one = await open({ directory, capacity }, { local: true });
+  const other = await open({ directory, capacity }, { local: true });
+  for (let count = 0; count < 40; count += 1) {
+    const { ledger } = count % 2 === 0 ? one : other;
+    expect((await ledger.claim(newId(count), "body", chooses())).kind).toBe("new");
+  }
+  expect(one.locked() + other.locked()).toBe(0);
+  const many = Array.from({ length: 1_200 }, (_, count) => `many-${count}`);
+  const claims = await Promise.all(
+    many.map((id, index) => (index % 2 === 0 ? one : other).ledger.claim(id, "body", chooses())),
+  );
+  expect(claims.filter(({ kind }) => kind === "new")).toHaveLength(capacity - 1_900 - 40);
+});
+
+it.each([
+  ["nothing", ""],
+  ["garbage", "garbage\n"],
+  ["a count without its time", "5\n"],
+  ["a count of another time", "5 1\n"],
+])("what replicas tell each other may be %s: the capacity holds", async (_, hint) => {
+  const directory = await temporaryDirectory();
+  // With the first claim the margin is used up, so that an unseen change is one too many.
+  const { ledger } = await open({ directory, capacity: 1_002 }, { local: true });
+  await ledger.claim("first", "body", chooses());
+  fill(directory, 0, 1_000);
+  writeFileSync(join(directory, "cellkit.count"), hint);
+  const claims = [await ledger.claim("a", "body", chooses()), await ledger.claim("b", "body", chooses())];
+  expect(claims.map(({ kind }) => kind)).toEqual(["new", "full"]);
 });
 
 it("a stale time of the directory deceives nobody where times are not trusted", async () => {

@@ -31,7 +31,7 @@ it("writes the original's bytes under the original's name, with mode 0600, and l
   expect(statSync(path).nlink).toBe(1);
   expect(readdirSync(join(directory, ".claim-staging"))).toEqual([]);
   expect(readdirSync(directory).sort()).toEqual(
-    [".claim-staging", `${key("an id")}.json`, "cellkit.ledger", "ownership.lock"].sort(),
+    [".claim-staging", `${key("an id")}.json`, "cellkit.count", "cellkit.ledger", "ownership.lock"].sort(),
   );
   expect(statSync(join(directory, "ownership.lock")).size).toBe(0);
 });
