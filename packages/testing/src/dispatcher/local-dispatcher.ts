@@ -17,10 +17,8 @@ import type { Journal } from "./journal.ts";
 import { type NodeOptions, type ResolvedNode, resolveNode } from "./node-figures.ts";
 import type { ResolvedDispatcherOptions } from "./options.ts";
 import { DispatcherRoutes } from "./routes.ts";
-import { HeldExecutions, type RunFn } from "./running-execution.ts";
+import { HeldExecutions, type RunFn, succeed, succeedAfter } from "./running-execution.ts";
 import { describeCall, type RecordedCall, submittedId } from "./transcript.ts";
-
-const succeed: RunFn = () => ({ kind: "succeeded", output: "ok" });
 
 /** A {@link ScriptedDispatcher} in this process. */
 export class LocalDispatcher implements ScriptedDispatcher {
@@ -123,12 +121,11 @@ export class LocalDispatcher implements ScriptedDispatcher {
   async restart({ journal = "kept" }: { journal?: "kept" | "lost" } = {}): Promise<void> {
     await this.kill();
     if (journal === "lost") await this.#journal.lose();
-    const { run } = this.#options;
     const node = () => this.#node;
     const book = await ExecutionBook.open({
       journal: this.#journal,
       identity: this.#identity,
-      run: run === "succeed" ? succeed : run === "hold" ? this.#held.run : run,
+      run: this.#run(),
       node,
     });
     const processEpoch = this.#identity(randomUUID());
@@ -157,6 +154,13 @@ export class LocalDispatcher implements ScriptedDispatcher {
     await this.kill();
     await this.#journal.close();
     this.verify();
+  }
+
+  #run(): RunFn {
+    const { run } = this.#options;
+    if (run === "succeed") return succeed;
+    if (run === "hold") return this.#held.run;
+    return typeof run === "function" ? run : succeedAfter(run.afterMs);
   }
 
   /** @throws {@link ScriptError} */

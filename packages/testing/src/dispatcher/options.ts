@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { parseToken } from "@cellkit/execution";
 import { TestingOptionError } from "../errors.ts";
 import type { NodeOptions } from "./node-figures.ts";
@@ -8,8 +9,10 @@ export const testBackendToken = "backend-token-for-tests-only";
 
 /** Options of {@link dispatcher}. */
 export interface DispatcherOptions {
-  /** The bearer that callers need, 24 to 4,096 visible ASCII characters; read anew for each call when it is a function. @default testBackendToken */
-  readonly token?: string | (() => string);
+  /** The bearer that callers need, 24 to 4,096 visible ASCII characters. @default testBackendToken */
+  readonly token?: string;
+  /** A file with that bearer, read anew for each call; not together with `token`. An unusable one makes calls answer 503. */
+  readonly tokenFile?: string;
   /** @default "127.0.0.1" */
   readonly host?: string;
   /** @default 0, any free one; a restart takes the same again */
@@ -17,10 +20,10 @@ export interface DispatcherOptions {
   /** What it says of its node. @default a node that takes everything */
   readonly node?: NodeOptions;
   /**
-   * How executions go. A function runs each; `succeed` ends each at once, with the output `ok`; `hold` leaves each `Running`
-   * until {@link ScriptedDispatcher.finish} or a cancel. @default "succeed"
+   * How executions go. A function runs each; `succeed` ends each at once, with the output `ok`; `{ afterMs }` does so later;
+   * `hold` leaves each `Running` until {@link ScriptedDispatcher.finish} or a cancel. @default "succeed"
    */
-  readonly run?: RunFn | "succeed" | "hold";
+  readonly run?: RunFn | RunMode;
   /** A directory for the journal, with fsyncs. @default none: it lives as long as the test */
   readonly journal?: string;
   /** How long a prewarm takes: what it waits for, and then shows as `verification`. @default nothing */
@@ -29,12 +32,16 @@ export interface DispatcherOptions {
   readonly onDeath?: () => void;
 }
 
+/** A {@link RunFn} that is provided. */
+export type RunMode = "succeed" | "hold" | { readonly afterMs: number };
+
 export interface ResolvedDispatcherOptions {
-  readonly token: () => string;
+  /** The credential as it is; undefined when it is unusable. */
+  readonly token: () => string | undefined;
   readonly host: string;
   readonly port: number;
   readonly node: NodeOptions;
-  readonly run: RunFn | "succeed" | "hold";
+  readonly run: RunFn | RunMode;
   readonly journal: string | undefined;
   readonly prewarm: () => unknown;
   readonly onDeath: (() => void) | undefined;
@@ -42,16 +49,17 @@ export interface ResolvedDispatcherOptions {
 
 /** @throws {@link TestingOptionError} (`CELLKIT_TESTING_OPTION`) */
 export function resolveDispatcherOptions(options: DispatcherOptions): ResolvedDispatcherOptions {
-  const { token = testBackendToken, port = 0 } = options;
-  if (typeof token === "string") {
-    const parsed = parseToken(Buffer.from(token));
-    if ("problem" in parsed) throw new TestingOptionError("token", parsed.problem);
+  const { token, tokenFile, port = 0 } = options;
+  if (token !== undefined && tokenFile !== undefined) {
+    throw new TestingOptionError("token", "and tokenFile exclude each other");
   }
+  const parsed = parseToken(Buffer.from(token ?? testBackendToken));
+  if ("problem" in parsed) throw new TestingOptionError("token", parsed.problem);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new TestingOptionError("port", `is ${port}; give 0 to 65535`);
   }
   return {
-    token: typeof token === "string" ? () => token : token,
+    token: tokenFile === undefined ? () => parsed.token : () => tokenIn(tokenFile),
     host: options.host ?? "127.0.0.1",
     port,
     node: options.node ?? {},
@@ -60,4 +68,14 @@ export function resolveDispatcherOptions(options: DispatcherOptions): ResolvedDi
     prewarm: options.prewarm ?? (() => null),
     onDeath: options.onDeath,
   };
+}
+
+function tokenIn(path: string): string | undefined {
+  try {
+    const parsed = parseToken(readFileSync(path));
+    return "token" in parsed ? parsed.token : undefined;
+  } catch {
+    // As a dispatcher does: the call is answered that there is no credential, whatever the reason.
+    return undefined;
+  }
 }

@@ -12,7 +12,7 @@ import { figuresOf, type ResolvedNode, reportOf } from "./node-figures.ts";
 export interface RouteParts {
   readonly book: ExecutionBook;
   readonly node: () => ResolvedNode;
-  readonly token: () => string;
+  readonly token: () => string | undefined;
   readonly prewarm: () => unknown;
   /** Another one in each life. */
   readonly processEpoch: string;
@@ -32,7 +32,9 @@ export class DispatcherRoutes {
   async answer({ kind, id = "" }: Route, head: RequestHead, body: Uint8Array): Promise<Answer> {
     const { book } = this.#parts;
     if (kind === "health") return this.#health();
-    if (!isBearer(head.authorization, this.#parts.token())) return refusal(401, "unauthorized");
+    const token = this.#parts.token();
+    if (token === undefined) return refusal(503, "dispatcher credential unavailable");
+    if (!isBearer(head.authorization, token)) return refusal(401, "unauthorized");
     const isTooLong = head.contentLength > maxBodyBytes;
     switch (kind) {
       case "node":

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { ExecutionRequest } from "@cellkit/execution";
 import type { RunEnd } from "../core/run-end.ts";
 
@@ -15,6 +16,18 @@ export interface RunningExecution {
 
 /** Runs an execution. When it throws, the execution failed. It should end soon after its signal is aborted, or play a teardown that hangs. */
 export type RunFn = (execution: RunningExecution) => RunEnd | Promise<RunEnd>;
+
+const success: RunEnd = { kind: "succeeded", output: "ok" };
+
+export const succeed: RunFn = () => success;
+
+/** A {@link RunFn} that succeeds after a time, unless it is cancelled before. */
+export function succeedAfter(ms: number): RunFn {
+  return async ({ signal }) => {
+    const done = pause(ms, success, { signal, ref: false });
+    return done.catch(() => ({ kind: "cancelled" }) as const);
+  };
+}
 
 /** Executions that wait for the test to say how they end. */
 export class HeldExecutions {

@@ -1,0 +1,53 @@
+import { expect, it } from "vitest";
+import { dispatcherProcess, ProcessError, ranAtMostOnce, until } from "../src/index.ts";
+import { failureOf, read, submit } from "./support/call.ts";
+import { directory, tokenFile } from "./support/directory.ts";
+
+it("a killed process leaves behind what ran, and the next one does not run it again", async () => {
+  await using it = await dispatcherProcess({ journal: await directory(), run: "hold" });
+  await submit(it.origin, "done");
+  await it.finish("done");
+  await until("its end", async () =>
+    JSON.stringify((await read(it.origin, "done")).body).includes("Succeeded"),
+  );
+  await submit(it.origin, "running");
+  await it.kill();
+  expect((await read(it.origin, "done")).status).toBeUndefined();
+  const { origin } = it;
+  await it.restart();
+  expect(it.origin).toBe(origin);
+  expect(await submit(it.origin, "done")).toMatchObject({ status: 200, body: { phase: "Succeeded" } });
+  expect(await submit(it.origin, "running")).toMatchObject({ status: 503 });
+  expect(ranAtMostOnce(await it.runs())).toEqual(
+    new Map([
+      ["done", 1],
+      ["running", 1],
+    ]),
+  );
+  await it.restart({ journal: "lost" });
+  expect((await read(it.origin, "done")).status).toBe(404);
+});
+
+it("it dies of a fault as of SIGKILL, follows a token file, and tells its calls", async () => {
+  const file = await tokenFile("another-backend-token-for-tests");
+  await using it = await dispatcherProcess({ journal: await directory(), tokenFile: file });
+  expect((await submit(it.origin, "a")).status).toBe(401);
+  await it.change({ maxCells: 0 });
+  await it.fault("submit", { kind: "die", when: "after-accept" });
+  expect((await it.calls()).map(({ call, status }) => [call, status])).toEqual([["submit", 401]]);
+  await it.refuse();
+  expect((await submit(it.origin, "a")).status).toBeUndefined();
+  await it.heal();
+  await it.fault("submit", { kind: "die", when: "before-accept" });
+  expect((await submit(it.origin, "a")).status).toBeUndefined();
+  await it.exited();
+  expect(it.alive).toBe(false);
+  expect((await it.runs()).size).toBe(0);
+  expect(await failureOf(it.calls())).toBeInstanceOf(ProcessError);
+});
+
+it("one that cannot start says why", async () => {
+  const error = await failureOf(dispatcherProcess({ journal: await directory(), token: "short" }));
+  expect(error).toBeInstanceOf(ProcessError);
+  expect(String(error)).toContain("fewer than 24");
+});
