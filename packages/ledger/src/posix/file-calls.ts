@@ -49,10 +49,10 @@ export interface FileCalls {
 }
 
 /** What {@link FileCalls.linkEach} links: a file, and its further name. */
-export type LinkPair = readonly [existing: string, name: string];
+type LinkPair = readonly [existing: string, name: string];
 
 /** Undefined if it was linked. */
-export type LinkOutcome = { error: unknown } | undefined;
+type LinkOutcome = { error: unknown } | undefined;
 
 /** Entries that are read by one turn through the pool; more would hold the event loop for longer than 4 ms. */
 const NAMES_AT_ONCE_COUNT = 1024;

@@ -1,10 +1,9 @@
-import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { LedgerBusyError } from "../../src/errors.ts";
 import { chooses, openForTest, temporaryDirectory } from "../support/posix-place.ts";
-import { startLines, supportProgram } from "../support/process-lines.ts";
+import { startLines, statusOf, supportProgram } from "../support/process-lines.ts";
 
 interface Answer {
   kind: string;
@@ -77,7 +76,7 @@ it("flock(1) respects our lock", async () => {
   const { immediateCalls } = await import("../../src/posix/file-calls.ts");
   const opened = await LedgerDirectory.open(directory, immediateCalls);
   const lock = new LedgerLock(opened, 2_000, () => undefined);
-  const tryIt = () => spawnSync("flock", ["--nonblock", join(directory, "ownership.lock"), "true"]).status;
+  const tryIt = () => statusOf(["flock", "--nonblock", join(directory, "ownership.lock"), "true"]);
   const inside = await lock.hold(async () => tryIt(), { sinceMs: performance.now() });
   expect({ inside, afterwards: tryIt() }).toEqual({ inside: 1, afterwards: 0 });
   await lock.close();
@@ -116,8 +115,7 @@ it.skipIf(process.getuid?.() !== 0)(
 );
 
 const namespace = ["unshare", "--map-root-user", "--mount"];
-const canMount =
-  spawnSync("unshare", ["--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).status === 0;
+const canMount = statusOf([...namespace, "mount", "-t", "tmpfs", "tmpfs", "/mnt"]) === 0;
 
 it.skipIf(!canMount && process.env["CI"] === undefined)(
   "a full disk refuses new ids, keeps every acknowledged one, and ends when there is room (needs: unshare and tmpfs)",

@@ -1,4 +1,4 @@
-import { type SpawnOptions, spawn } from "node:child_process";
+import { type SpawnOptions, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
@@ -41,4 +41,10 @@ export function supportProgram(name: string, ...args: readonly string[]): string
     fileURLToPath(new URL(name, import.meta.url)),
     ...args,
   ];
+}
+
+/** Runs a command to its end and answers its exit status. */
+export function statusOf(command: readonly string[]): number | null {
+  const [program = "", ...args] = command;
+  return spawnSync(program, args).status;
 }
