@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, open, rm, rmdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeDirectory } from "@cellkit/bucket/directory";
-import { LedgerUnavailableError } from "../errors.ts";
+import { LedgerUnsupportedError } from "../errors.ts";
 import { type OpenLedgerOptions, openLedger, parseLedgerUrl } from "../open-ledger.ts";
 
 /** Where a ledger in PostgreSQL lies unless it is told another table. */
@@ -22,7 +22,7 @@ export function newProbe(): string {
 export function openProbeLedger(
   url: string,
   probe: string,
-  options: Pick<OpenLedgerOptions, "bucket" | "requireExisting" | "retirable">,
+  options: Pick<OpenLedgerOptions, "bucket" | "requireExisting">,
 ): ReturnType<typeof openLedger> {
   const location = parseLedgerUrl(url);
   // In a directory the probe is a directory, so that all of it can be removed; elsewhere it is the ledger's name.
@@ -53,8 +53,8 @@ export async function makeProbe(
         await mkdir(`${directory}/files`);
         await mkdir(`${directory}/ledger`);
       } catch (cause) {
-        const problem = `no directory can be made for the probe: ${(cause as Error).message}`;
-        throw new LedgerUnavailableError(location.directory, problem, "no", { cause });
+        const problem = `no directory can be made there: ${(cause as Error).message}`;
+        throw new LedgerUnsupportedError(location.directory, problem, { cause });
       }
       return async () => {
         await rm(directory, { recursive: true, force: true, maxRetries: 3 });
@@ -64,6 +64,7 @@ export async function makeProbe(
       };
     }
     case "bucket":
+      await makeLedger(url, probe, options);
       return async () => {
         const { openBucket } = await import("@cellkit/bucket");
         const bucket = openBucket(location.url, options.bucket);
@@ -77,6 +78,7 @@ export async function makeProbe(
         }
       };
     case "postgres":
+      await makeLedger(url, probe, options);
       return async () => {
         const { default: pg } = await import("pg");
         const client = new pg.Client({ connectionString: location.connection });
@@ -88,6 +90,16 @@ export async function makeProbe(
         }
       };
   }
+}
+
+/** Makes the ledger that all agents will open; a store that cannot be reached shows here. */
+async function makeLedger(
+  url: string,
+  probe: string,
+  options: Pick<OpenLedgerOptions, "bucket">,
+): Promise<void> {
+  const ledger = await openProbeLedger(url, probe, options);
+  await ledger.close();
 }
 
 /** The directories that mkdir will have to make, the innermost first. */

@@ -89,16 +89,18 @@ export async function qualifyLedger(url: string, options: QualifyOptions): Promi
   const counts = new Map(
     places.map((place, at) => [place, at === 0 ? agentCount : Math.max(1, Math.floor(agentCount / 2))]),
   );
+  const keep = (check: LedgerCheck): LedgerCheck => {
+    checks.push(check);
+    options.onCheck?.(check);
+    return check;
+  };
   const run = async ({ name, required, run: check }: Planned): Promise<LedgerCheck> => {
     signal?.throwIfAborted();
     options.onBegin?.(name);
     const began = performance.now();
     const outcome = await attempt(stage, counts, check);
     signal?.throwIfAborted();
-    const done = { name, ...outcome, ms: Math.round(performance.now() - began), required };
-    checks.push(done);
-    options.onCheck?.(done);
-    return done;
+    return keep({ name, ...outcome, ms: Math.round(performance.now() - began), required });
   };
   let remains: string | undefined;
   const removeProbe = await makeProbe(url, stage.probe, { bucket });
@@ -114,12 +116,8 @@ export async function qualifyLedger(url: string, options: QualifyOptions): Promi
       }
     } else for (const planned of always) await run(planned);
     const machines = places.map(({ name }) => name);
-    for (const { name, required, ...outcome } of untested({
-      kind: location.kind,
-      machines,
-      fileSystem: stage.fileSystem,
-    }))
-      await run({ name, required, run: async () => outcome });
+    for (const told of untested({ kind: location.kind, machines, fileSystem: stage.fileSystem }))
+      keep({ ...told, ms: 0 });
   } finally {
     await stage.close();
     remains = await removeProbe().then(() => undefined, messageOf);
@@ -127,7 +125,7 @@ export async function qualifyLedger(url: string, options: QualifyOptions): Promi
   const advice = adviceOf(checks);
   if (remains !== undefined)
     advice.push(`${stage.probe} could not be removed (${remains}): remove it by hand`);
-  return { url: told(url), verdict: verdictOf(checks), checks, advice };
+  return { url: withoutSecrets(url), verdict: verdictOf(checks), checks, advice };
 }
 
 /** A check that breaks off proves nothing either way; the next one has other agents. */
@@ -150,7 +148,7 @@ async function attempt(
 }
 
 /** An address without what must not be shown. */
-function told(url: string): string {
+function withoutSecrets(url: string): string {
   const location = parseLedgerUrl(url);
   if (location.kind !== "postgres") return url;
   const parsed = URL.canParse(url) ? new URL(url) : undefined;

@@ -39,7 +39,8 @@ it("a sound directory, seen from here and over TCP, is qualified; the live ledge
   });
   expect(found.checks.filter(({ required, result }) => required && result !== "passed")).toEqual([]);
   expect(found.verdict).toBe("qualified");
-  expect(begun).toEqual(found.checks.map(({ name }) => name));
+  expect(found.checks.map(({ name }) => name)).toEqual(expect.arrayContaining(begun));
+  expect(begun).toContain("full-disk");
   expect(found.checks.find(({ name }) => name === "power-loss")).toMatchObject({
     result: "not-tested",
     required: false,
@@ -140,6 +141,14 @@ describe("a full disk", () => {
         detail: expect.stringMatching(reason),
       });
   });
+});
+
+it.each([
+  ["a bucket of an unknown kind", "gs://cells", "CELLKIT_LEDGER_OPTION"],
+  ["a directory that cannot be made", "/proc/none", "CELLKIT_LEDGER_UNSUPPORTED"],
+])("%s is told at once, before any process starts", async (_, url, code) => {
+  const places = [localPlace({ command: "/nonexistent", args: [] })] as const;
+  await expect(qualifyLedger(url, { places })).rejects.toMatchObject({ code });
 });
 
 describe("agents", () => {
