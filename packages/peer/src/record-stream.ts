@@ -14,9 +14,9 @@ type Callback = (error?: Error | null) => void;
 
 /**
  * Up to here, what is written or received waits for the end of the event loop's turn. Small writes then share a record;
- * records of many streams are opened, or sealed, one after the other, which costs half of what it does one by one; and
- * they leave together, so that the other end wakes up once for all of them. A record costs what some kilobytes do, and
- * waking up a process more than that.
+ * records of many streams are opened, or sealed, one after the other (turn-end.ts says what that saves); and they leave
+ * together, so that the other end wakes up once for all of them. A record costs what some kilobytes do, and waking up a
+ * process more than that.
  */
 const holdBytes = 16 * 1024;
 

