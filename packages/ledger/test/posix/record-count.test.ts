@@ -87,7 +87,7 @@ it("a full ledger refuses without counting again and again", async () => {
     const before = scans.length;
     expect(await ledger.claim("a", "body", chooses())).toEqual({ kind: "full" });
     expect(scans.length).toBe(before);
-  });
+  }, 10_000);
 });
 
 it("records of originals are seen by the directory's time", async () => {
