@@ -50,12 +50,39 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 - --client-token-file=/etc/celln/client/token
 - --token-file=/etc/celln/backend/token
 - --capability-token-file=/etc/celln/capability/token
+{{- if .rotationOverlap }}
+- --next-client-token-file=/etc/celln/client/next
+- --next-capability-token-file=/etc/celln/capability/next
+{{- end }}
+{{- if .tlsSecret }}
+- --tls-cert=/etc/celln/tls/tls.crt
+- --tls-key=/etc/celln/tls/tls.key
+{{- end }}
 - --ownership-dir=/var/lib/celln/ownership
 {{- if .requireExistingLedger }}
 - --require-existing-ledger
 {{- end }}
 - --log-level={{ .logLevel }}
 - --log-format=json
+{{- end -}}
+{{- end }}
+
+{{/*
+The router's Secrets, each a directory of its own below /etc/celln. Of those with tokens only the keys that the router reads are
+shown; for an overlap that is the whole Secret, since a key that is listed must be there and `next` comes and goes.
+*/}}
+{{- define "celln.routerSecrets" -}}
+{{- with .Values.celln.router -}}
+{{- $next := ternary list (list "token") (.rotationOverlap | default false) -}}
+{{- $secrets := list
+  (dict "volume" "client-token" "directory" "client" "secret" .clientTokenSecret "keys" $next)
+  (dict "volume" "backend-token" "directory" "backend" "secret" .backendTokenSecret "keys" (list "token"))
+  (dict "volume" "capability-token" "directory" "capability" "secret" .capabilityTokenSecret "keys" $next)
+-}}
+{{- if .tlsSecret -}}
+{{- $secrets = append $secrets (dict "volume" "tls" "directory" "tls" "secret" .tlsSecret "keys" (list "tls.crt" "tls.key")) -}}
+{{- end -}}
+{{- toYaml $secrets -}}
 {{- end -}}
 {{- end }}
 

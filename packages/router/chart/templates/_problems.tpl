@@ -42,6 +42,9 @@ token that was pasted into the wrong place must not be printed.
 {{- if and (not (hasPrefix "https://" .routerUrl)) (not .allowInsecureHttp) }}
 - celln.allowInsecureHttp: celln.routerUrl is not https://, so that tokens and work travel in the clear. Set it to true to accept that, on a network that you trust.
 {{- end }}
+{{- if and $.Values.celln.router.tlsSecret (not $.Values.celln.router.external) (not (hasPrefix "https://" .routerUrl)) }}
+- celln.routerUrl: with celln.router.tlsSecret the router speaks TLS and nothing else. Begin it with https://.
+{{- end }}
 {{- include "celln.problems.name" (dict "key" "celln.tokenSecret" "name" .tokenSecret "kind" "Secret" "what" "with the client token, in the controller's namespace") }}
 {{- include "celln.problems.name" (dict "key" "celln.capabilityTokenSecret" "name" .capabilityTokenSecret "kind" "Secret" "what" "with the discovery token, in the API server's namespace") }}
 {{- if .caConfigMap }}
@@ -82,6 +85,9 @@ token that was pasted into the wrong place must not be printed.
 {{- include "celln.problems.name" (dict "key" "celln.router.clientTokenSecret" "name" .clientTokenSecret "kind" "Secret" "what" "with the client token, in celln-system") }}
 {{- include "celln.problems.name" (dict "key" "celln.router.backendTokenSecret" "name" .backendTokenSecret "kind" "Secret" "what" "with the dispatchers' token, in celln-system") }}
 {{- include "celln.problems.name" (dict "key" "celln.router.capabilityTokenSecret" "name" .capabilityTokenSecret "kind" "Secret" "what" "with the discovery token, in celln-system") }}
+{{- if .tlsSecret }}
+{{- include "celln.problems.name" (dict "key" "celln.router.tlsSecret" "name" .tlsSecret "kind" "Secret" "what" "with tls.crt and tls.key") }}
+{{- end }}
 {{- end -}}
 {{- end }}
 
@@ -104,7 +110,6 @@ cluster, and is a list, perhaps of nothing, when there is one.
 - celln.router.ownershipClaim: celln-system has no PersistentVolumeClaim of that name. This chart makes none, since one of its own would go with the release, and the ledger with it.
 {{- else if and (gt (int .replicas) 1) (contains "ReadWriteOncePod" $modes) }}
 - celln.router.ownershipClaim: its access mode ReadWriteOncePod lets one replica have it, and celln.router.replicas asks for more.
-{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}
