@@ -5,8 +5,8 @@ export type { ScriptStep } from "./core/script.ts";
 export { dispatcher, type ScriptedDispatcher } from "./dispatcher/dispatcher.ts";
 export type { FaultOptions } from "./dispatcher/fault-list.ts";
 export type { NodeOptions } from "./dispatcher/node-figures.ts";
-export { type DispatcherOptions, type RunMode, testBackendToken } from "./dispatcher/options.ts";
-export type { RunFn, RunningExecution } from "./dispatcher/running-execution.ts";
+export { type DispatcherOptions, testBackendToken } from "./dispatcher/options.ts";
+export type { RunFn, RunMode, RunningExecution } from "./dispatcher/running-execution.ts";
 export { ranAtMostOnce, readRuns } from "./dispatcher/runs.ts";
 export type { RecordedCall } from "./dispatcher/transcript.ts";
 export {

@@ -8,10 +8,10 @@ export interface FaultOptions {
 }
 
 /** Faults that wait for their calls; the oldest that fits strikes. */
-export class FaultList {
-  readonly #waiting: { match: CallMatch; fault: Fault; times: number }[] = [];
+export class FaultList<F = Fault> {
+  readonly #waiting: { match: CallMatch; fault: F; times: number }[] = [];
 
-  add(match: CallKind | CallMatch, fault: Fault, { times = 1 }: FaultOptions = {}): void {
+  add(match: CallKind | CallMatch, fault: F, { times = 1 }: FaultOptions = {}): void {
     this.#waiting.push({ match: typeof match === "string" ? { call: match } : match, fault, times });
   }
 
@@ -19,7 +19,7 @@ export class FaultList {
     this.#waiting.length = 0;
   }
 
-  take(call: { readonly call: CallKind; readonly id: string | undefined }): Fault | undefined {
+  take(call: { readonly call: CallKind; readonly id: string | undefined }): F | undefined {
     const at = this.#waiting.findIndex(
       ({ match }) => match.call === call.call && (match.id === undefined || match.id === call.id),
     );

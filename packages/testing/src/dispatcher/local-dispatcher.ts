@@ -17,7 +17,7 @@ import type { Journal } from "./journal.ts";
 import { type NodeOptions, type ResolvedNode, resolveNode } from "./node-figures.ts";
 import type { ResolvedDispatcherOptions } from "./options.ts";
 import { DispatcherRoutes } from "./routes.ts";
-import { HeldExecutions, type RunFn, succeed, succeedAfter } from "./running-execution.ts";
+import { HeldExecutions, runFnOf } from "./running-execution.ts";
 import { describeCall, type RecordedCall, submittedId } from "./transcript.ts";
 
 /** A {@link ScriptedDispatcher} in this process. */
@@ -125,7 +125,7 @@ export class LocalDispatcher implements ScriptedDispatcher {
     const book = await ExecutionBook.open({
       journal: this.#journal,
       identity: this.#identity,
-      run: this.#run(),
+      run: runFnOf(this.#options.run, this.#held),
       node,
     });
     const processEpoch = this.#identity(randomUUID());
@@ -154,13 +154,6 @@ export class LocalDispatcher implements ScriptedDispatcher {
     await this.kill();
     await this.#journal.close();
     this.verify();
-  }
-
-  #run(): RunFn {
-    const { run } = this.#options;
-    if (run === "succeed") return succeed;
-    if (run === "hold") return this.#held.run;
-    return typeof run === "function" ? run : succeedAfter(run.afterMs);
   }
 
   /** @throws {@link ScriptError} */

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parseToken } from "@cellkit/execution";
 import { TestingOptionError } from "../errors.ts";
 import type { NodeOptions } from "./node-figures.ts";
-import type { RunFn } from "./running-execution.ts";
+import type { RunFn, RunMode } from "./running-execution.ts";
 
 /** The token of dispatchers that were given none. */
 export const testBackendToken = "backend-token-for-tests-only";
@@ -31,9 +31,6 @@ export interface DispatcherOptions {
   /** Called when it dies of a fault, in place of dying within this process. @default none */
   readonly onDeath?: () => void;
 }
-
-/** A {@link RunFn} that is provided. */
-export type RunMode = "succeed" | "hold" | { readonly afterMs: number };
 
 export interface ResolvedDispatcherOptions {
   /** The credential as it is; undefined when it is unusable. */

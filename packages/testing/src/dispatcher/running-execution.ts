@@ -19,15 +19,23 @@ export type RunFn = (execution: RunningExecution) => RunEnd | Promise<RunEnd>;
 
 const success: RunEnd = { kind: "succeeded", output: "ok" };
 
-export const succeed: RunFn = () => success;
+/** The function that runs what a test wants. */
+export function runFnOf(run: RunFn | RunMode, held: HeldExecutions): RunFn {
+  if (run === "succeed") return () => success;
+  if (run === "hold") return held.run;
+  return typeof run === "function" ? run : succeedAfter(run.afterMs);
+}
 
-/** A {@link RunFn} that succeeds after a time, unless it is cancelled before. */
-export function succeedAfter(ms: number): RunFn {
+/** Succeeds after a time, unless it is cancelled before. */
+function succeedAfter(ms: number): RunFn {
   return async ({ signal }) => {
     const done = pause(ms, success, { signal, ref: false });
     return done.catch(() => ({ kind: "cancelled" }) as const);
   };
 }
+
+/** A {@link RunFn} that is provided: see {@link DispatcherOptions.run}. */
+export type RunMode = "succeed" | "hold" | { readonly afterMs: number };
 
 /** Executions that wait for the test to say how they end. */
 export class HeldExecutions {

@@ -4,7 +4,7 @@ import type { CallMatch, Fault } from "../core/fault.ts";
 import type { RunEnd } from "../core/run-end.ts";
 import type { FaultOptions } from "../dispatcher/fault-list.ts";
 import type { NodeOptions } from "../dispatcher/node-figures.ts";
-import type { RunMode } from "../dispatcher/options.ts";
+import type { RunMode } from "../dispatcher/running-execution.ts";
 import type { RecordedCall } from "../dispatcher/transcript.ts";
 
 /** Options of {@link dispatcherProcess}: those of `dispatcher` that another process can take. */

@@ -1,0 +1,105 @@
+// What a router decides about a call before it looks at its ledger (execution API, sections 2.4 to 6). Heads are not its
+// business here: whoever mocks a router gets requests that an HTTP library has read.
+import { isExecutionId, JsonError, parseJson } from "@cellkit/execution";
+import { type CallKind, routeOf } from "./call.ts";
+import { type Answer, refusal } from "./wire-answer.ts";
+
+/** Longest body of a submission or a prewarm. */
+export const maxRouterBodyBytes = 65_536;
+
+/** A call, read. */
+export interface RouterCall {
+  readonly method: string;
+  /** As it was asked for, with its query. */
+  readonly path: string;
+  readonly authorization: string | undefined;
+  readonly pin: string | undefined;
+  readonly body: Uint8Array;
+}
+
+/** Who may call, and where calls may go. */
+export interface RouterSetup {
+  readonly clientToken: string;
+  readonly capabilityToken: string | undefined;
+  /** The origins of the backends. */
+  readonly origins: readonly string[];
+}
+
+/** What a router does with a call. `id` is there where the call is about an execution. */
+export type RouterDecision =
+  | { readonly kind: "answer"; readonly answer: Answer }
+  | { readonly kind: "serve"; readonly call: CallKind; readonly id: string };
+
+const notFound = answered(404, "not found");
+
+export function decideCall(call: RouterCall, setup: RouterSetup): RouterDecision {
+  const { method, path, pin } = call;
+  if (!isAuthorized(call, setup)) return answered(401, "unauthorized");
+  const { kind, id = "" } = routeOf(method, path);
+  if (pin !== undefined) {
+    if (!setup.origins.includes(pin)) return answered(400, "backend pin is not configured");
+    if (kind !== "submit" && kind !== "prewarm") {
+      return answered(400, "backend pin only applies to submission or prewarm");
+    }
+  }
+  if (/^\/v1\/parents(?:\/|$)/.test(path)) return answered(503, "parent routing is not configured");
+  if (path.startsWith("/v1/scoped/")) return answered(404, "scoped receiver disabled");
+  switch (kind) {
+    case "capabilities":
+      return { kind: "serve", call: kind, id };
+    case "submit":
+      return decideSubmission(call.body);
+    case "prewarm":
+      return decidePrewarm(call);
+    case "read":
+    case "audit":
+    case "cancel":
+      if (!isExecutionId(id)) return notFound;
+      if (kind === "cancel" && call.body.length > 0) return answered(400, "cancel body must be empty");
+      return { kind: "serve", call: kind, id };
+    default:
+      return notFound;
+  }
+}
+
+function isAuthorized({ method, path, authorization }: RouterCall, setup: RouterSetup): boolean {
+  const [, scheme, token] = /^([^ ]*) (.*)$/s.exec(authorization ?? "") ?? [];
+  if (scheme?.toLowerCase() !== "bearer" || token === undefined) return false;
+  const isDiscovery = method === "GET" && path === "/v1/capabilities";
+  return token === setup.clientToken || (isDiscovery && token === setup.capabilityToken);
+}
+
+function decideSubmission(body: Uint8Array): RouterDecision {
+  if (body.length === 0 || body.length > maxRouterBodyBytes) {
+    return answered(413, "request body exceeds 64 KiB or is empty");
+  }
+  const id = idIn(body);
+  if (id === undefined || !isExecutionId(id)) {
+    return answered(400, "id must be a nonempty ASCII alphanumeric, dash, underscore or dot path component");
+  }
+  return { kind: "serve", call: "submit", id };
+}
+
+function decidePrewarm({ pin, body }: RouterCall): RouterDecision {
+  if (pin === undefined) return answered(400, "prewarm requires an explicit backend pin");
+  if (body.length === 0 || body.length > maxRouterBodyBytes) {
+    return answered(413, "prewarm body exceeds 64 KiB or is empty");
+  }
+  return { kind: "serve", call: "prewarm", id: "" };
+}
+
+/** A member twice is refused here, where a router takes the last: its dispatcher would refuse it. */
+function idIn(body: Uint8Array): string | undefined {
+  try {
+    const value = parseJson(body);
+    const id = typeof value === "object" && value !== null && "id" in value ? value.id : undefined;
+    return typeof id === "string" ? id : undefined;
+  } catch (error) {
+    if (error instanceof JsonError) return undefined;
+    throw error;
+  }
+}
+
+function answered(status: number, error: string): RouterDecision {
+  return { kind: "answer", answer: refusal(status, error) };
+}
