@@ -5,7 +5,7 @@ import { crashRounds } from "../support/crash-rounds.ts";
 import { temporaryDirectory } from "../support/posix-place.ts";
 import { hasStrace, StraceCrashes } from "../support/strace.ts";
 
-const crashCount = inject("size") === "long" ? 1_000 : 25;
+const crashCount = inject("size") === "long" ? 1_000 : 100;
 
 it.skipIf(!hasStrace() && process.env["CI"] === undefined)(
   "killed before any system call, a ledger in a directory has one owner an id and has lost no claim (needs: strace, apt-get install strace)",
