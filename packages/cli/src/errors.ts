@@ -100,6 +100,14 @@ export class RotationWaitError extends CliError {
   }
 }
 
+/** An address names no ledger that can be opened, or an option does not fit its store. The message shows no password. */
+export class LedgerPlaceError extends CliError {
+  override readonly name = "LedgerPlaceError";
+  readonly code = "CELLKIT_CLI_LEDGER_PLACE";
+  /** The process ends with 2: a further try cannot help. */
+  readonly exitCode = 2;
+}
+
 /** What a call was to send, or how, does not fit. The message says what to give instead. */
 export class CallInputError extends CliError {
   override readonly name = "CallInputError";

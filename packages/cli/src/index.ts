@@ -3,6 +3,7 @@ export {
   CallInputError,
   CliError,
   KeyFileError,
+  LedgerPlaceError,
   LocalFleetError,
   ProcessEndedError,
   ProcessStartError,

@@ -2,6 +2,7 @@
 import { storeOptions } from "@cellkit/daemon";
 import type { OpenLedgerOptions, StoredLedger } from "@cellkit/ledger";
 import { z } from "zod";
+import { LedgerPlaceError } from "./errors.ts";
 
 /** `URL`, to be the first of a command's schema. An address with a password is shown nowhere. */
 export const ledgerUrl = z.string().min(1).max(4_096).meta({
@@ -36,11 +37,16 @@ interface LedgerPlace {
   region: string;
 }
 
-/** Opens it; the library is loaded only now. */
+/** Opens it; the library is loaded only now. @throws LedgerPlaceError (`CELLKIT_CLI_LEDGER_PLACE`) for an address of no store */
 export async function openPlace(
   { url, name, endpoint, region }: LedgerPlace,
   options: OpenLedgerOptions = {},
 ): Promise<StoredLedger> {
-  const { openLedger } = await import("@cellkit/ledger");
-  return openLedger(url, { name, bucket: { endpoint, region }, ...options });
+  const { LedgerOptionError, openLedger } = await import("@cellkit/ledger");
+  try {
+    return await openLedger(url, { name, bucket: { endpoint, region }, ...options });
+  } catch (error) {
+    if (!(error instanceof LedgerOptionError)) throw error;
+    throw new LedgerPlaceError(error.message, { cause: error });
+  }
 }

@@ -5,6 +5,7 @@ import {
   CallInputError,
   CliError,
   KeyFileError,
+  LedgerPlaceError,
   LocalFleetError,
   ProcessEndedError,
   ProcessStartError,
@@ -62,6 +63,12 @@ const table: Array<[CliError, name: string, code: string, message: RegExp]> = [
     "KeyFileError",
     "CELLKIT_CLI_KEY_FILE",
     /^\/a\/key holds no fleet key; give it the object fleet\/peer-auth\.json/,
+  ],
+  [
+    new LedgerPlaceError("no ledger lies at ftp", { cause }),
+    "LedgerPlaceError",
+    "CELLKIT_CLI_LEDGER_PLACE",
+    /^no ledger lies at ftp$/,
   ],
   [
     new RotationWaitError("accept", [{ node: "a", reason: "does not follow" }], 5_000, { cause }),

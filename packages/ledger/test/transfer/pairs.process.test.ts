@@ -127,9 +127,9 @@ describe("a store of this machine is qualified, and nothing is left in it", () =
       const left: string[] = [];
       for await (const { key } of bucket.open().list("router/ledger/cellkit-qualify-")) left.push(key);
       expect(left).toEqual([]);
-      expect(
-        await postgres?.query("SELECT 1 FROM cellkit_ledger WHERE ledger LIKE 'cellkit-qualify-%'"),
-      ).toEqual([]);
+      if (store === "bucket") return;
+      const probes = "SELECT 1 FROM cellkit_ledger WHERE ledger LIKE 'cellkit-qualify-%'";
+      expect(await postgres?.query(probes)).toEqual([]);
     },
   );
 });
