@@ -1,6 +1,5 @@
 // A qualification with real processes: of sound places, and of places with a fault that it must find.
-import { spawnSync } from "node:child_process";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { openLedger } from "../../src/open-ledger.ts";
 import { localPlace } from "../../src/qualification/agent-connection.ts";
@@ -15,7 +14,7 @@ import {
   lockOrders,
 } from "../../src/qualification/lock-checks.ts";
 import { qualifyLedger } from "../../src/qualification/qualify-ledger.ts";
-import { agentCommand, mounted, scratch, stageAt } from "../support/qualification.ts";
+import { agentCommand, scratch, smallVolume, stageAt } from "../support/qualification.ts";
 
 const secret = "s".repeat(32);
 
@@ -96,10 +95,8 @@ describe("what is wrong is found", () => {
     expect(await readdir(there.path)).toEqual([]);
   });
 
-  it("a file system in memory, and nothing else is tried on it (needs: mount)", async ({ skip }) => {
-    await using place = await scratch();
-    await using mount = mounted(place.path, ["-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
-    if (mount === undefined) return skip("this user may not mount: run it as root");
+  it("a file system in memory, and nothing else is tried on it", async () => {
+    await using place = await scratch("/dev/shm");
     const found = await qualifyLedger(place.path, {
       places: [localPlace(agentCommand(place.path))],
       agentCount: 2,
@@ -114,16 +111,11 @@ describe("what is wrong is found", () => {
 });
 
 describe("a full disk", () => {
-  it("refuses claims, loses none, and takes them when there is room (needs: mount, mkfs.ext4)", async ({
+  it("refuses claims, loses none, and takes them when there is room (needs: mkfs.ext4, mount)", async ({
     skip,
   }) => {
-    await using place = await scratch();
-    const image = `${place.path}/image`;
-    await writeFile(image, Buffer.alloc(8 * 1_048_576));
-    const made = spawnSync("mkfs.ext4", ["-q", "-N", "2000", image]).status === 0;
-    await using volume = await scratch();
-    await using mount = made ? mounted(volume.path, ["-o", "loop", image]) : undefined;
-    if (mount === undefined) return skip("no file system could be made in a file: run it as root");
+    await using volume = await smallVolume(8 * 1_048_576);
+    if (volume === undefined) return skip("no file system could be made in a file: run it as root");
     await using at = await stageAt(volume.path, "none", 2);
     await openEverywhere(at.stage);
     expect(await fullDisk(volume.path, 16 * 1_048_576)(at.stage)).toMatchObject({ result: "passed" });

@@ -1,6 +1,6 @@
 /** What tests of the qualification start: agents with or without a fault, and places of their own. */
 import { spawnSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,9 +22,9 @@ export function agentCommand(url: string, fault: Fault = "none"): AgentCommand {
   };
 }
 
-/** A directory that is removed at the end. */
-export async function scratch(): Promise<AsyncDisposable & { path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "ledger-qualification-"));
+/** A directory that is removed at the end. @param within where it is made; `/dev/shm` is in memory on every Linux */
+export async function scratch(within = tmpdir()): Promise<AsyncDisposable & { path: string }> {
+  const path = await mkdtemp(join(within, "ledger-qualification-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
@@ -47,8 +47,36 @@ export async function stageAt(
   };
 }
 
-/** Whether this user may mount a file system of that kind at a path. */
-export function mounted(path: string, args: readonly string[]): AsyncDisposable | undefined {
-  if (spawnSync("mount", [...args, path]).status !== 0) return undefined;
-  return { [Symbol.asyncDispose]: async () => void spawnSync("umount", [path]) };
+/**
+ * A small file system of its own in a file, mounted for as long as it is not disposed of; undefined where this user may not
+ * mount, by itself or through sudo without a password. In CI that is a failure.
+ */
+export async function smallVolume(
+  sizeBytes: number,
+): Promise<(AsyncDisposable & { path: string }) | undefined> {
+  const place = await scratch();
+  const [image, path] = [`${place.path}/image`, `${place.path}/volume`];
+  await writeFile(image, Buffer.alloc(sizeBytes));
+  await mkdir(path);
+  const owner = `root_owner=${process.getuid?.() ?? 0}:${process.getgid?.() ?? 0}`;
+  const isMade = spawnSync("mkfs.ext4", ["-q", "-N", "2000", "-E", owner, image]).status === 0;
+  const before = isMade
+    ? [[], ["sudo", "-n"]].find((words) => runs([...words, "mount", "-o", "loop", image, path]))
+    : undefined;
+  if (before !== undefined)
+    return {
+      path,
+      [Symbol.asyncDispose]: async () => {
+        runs([...before, "umount", path]);
+        await place[Symbol.asyncDispose]();
+      },
+    };
+  await place[Symbol.asyncDispose]();
+  if (process.env["CI"] === "true")
+    throw new TypeError("no file system could be made in a file (mkfs.ext4, mount)");
+  return undefined;
+}
+
+function runs([command = "", ...args]: readonly string[]): boolean {
+  return spawnSync(command, args).status === 0;
 }
