@@ -1,0 +1,134 @@
+// Which dispatchers there are: a fixed list, and what a name resolves to (execution API, section 4.2).
+import { lookup } from "node:dns/promises";
+import { isIPv6 } from "node:net";
+import { parseOrigin } from "../core/origin.ts";
+import { RouterOptionError } from "../errors.ts";
+
+/** Where the router learns its dispatchers from. */
+export interface BackendSource {
+  /** The origins known at this moment, in the order in which they are selected from. Never rejects. */
+  origins(): Promise<readonly string[]>;
+}
+
+/** Dispatchers behind one name, all on one port: a headless Service of Kubernetes. */
+export interface Discovery {
+  readonly name: string;
+  readonly port: number;
+}
+
+/** What {@link createBackendList} takes. */
+export interface BackendListOptions {
+  /** `http://host[:port]`, each exactly one dispatcher; slashes at the end are left out. Order matters, repetitions do not. */
+  readonly origins?: readonly string[];
+  /** A name that is looked up when it is used and the last answer is 5 seconds old. */
+  readonly discovery?: Discovery;
+  /** Looks a name up: all of its addresses. @default the system's resolver */
+  readonly resolve?: (name: string) => Promise<readonly string[]>;
+  /** Hears of each lookup. */
+  readonly onEvent?: (event: DiscoveryEvent) => void;
+}
+
+/** A lookup ended: with so many dispatchers, or with a problem, and then the last answer stays. */
+export interface DiscoveryEvent {
+  readonly kind: "discovery";
+  readonly name: string;
+  /** Those found, or those kept. */
+  readonly originCount: number;
+  /** An error's code, or `timeout`; undefined when it went well. */
+  readonly problem: string | undefined;
+}
+
+/** How long an answer counts. */
+export const refreshMs = 5_000;
+/** How long a request waits for a lookup; afterwards it goes on with the last answer. */
+export const lookupWaitMs = 2_000;
+
+/**
+ * Reads `NAME` or `NAME:PORT`; without a port it is 8787.
+ * @throws RouterOptionError (CELLKIT_ROUTER_OPTION)
+ */
+export function parseDiscovery(text: string): Discovery {
+  const [, name, port = "8787"] = /^([A-Za-z0-9_.-]{1,253})(?::(\d{1,5}))?$/.exec(text) ?? [];
+  if (name === undefined || Number(port) < 1 || Number(port) > 65_535)
+    throw new RouterOptionError(`${JSON.stringify(text)} is no NAME or NAME:PORT to discover dispatchers by`);
+  return { name, port: Number(port) };
+}
+
+/**
+ * The usual source. A failed lookup keeps the last answer, since a gap in DNS must not take owners away.
+ * @throws RouterOptionError (CELLKIT_ROUTER_OPTION) for an unusable origin, or when there is neither a list nor a name
+ */
+export function createBackendList(options: BackendListOptions): BackendSource {
+  const fixed = [...new Set((options.origins ?? []).map(originOf))];
+  if (fixed.length === 0 && options.discovery === undefined)
+    throw new RouterOptionError("no dispatchers: give a list of origins or a name to discover them by");
+  return options.discovery === undefined
+    ? { origins: async () => fixed }
+    : new DiscoveredBackends(fixed, options.discovery, options);
+}
+
+function originOf(text: string): string {
+  const parsed = parseOrigin(text);
+  if ("problem" in parsed)
+    throw new RouterOptionError(`the backend ${JSON.stringify(text)} is ${parsed.problem}`);
+  return parsed.origin;
+}
+
+class DiscoveredBackends implements BackendSource {
+  readonly #fixed: readonly string[];
+  readonly #discovery: Discovery;
+  readonly #resolve: (name: string) => Promise<readonly string[]>;
+  readonly #onEvent: (event: DiscoveryEvent) => void;
+  #effective: readonly string[];
+  #found: readonly string[] = [];
+  #refreshAtMs = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+
+  constructor(fixed: readonly string[], discovery: Discovery, options: BackendListOptions) {
+    this.#fixed = fixed;
+    this.#effective = fixed;
+    this.#discovery = discovery;
+    this.#resolve =
+      options.resolve ?? (async (name) => (await lookup(name, { all: true })).map(({ address }) => address));
+    this.#onEvent = options.onEvent ?? (() => undefined);
+  }
+
+  async origins(): Promise<readonly string[]> {
+    if (performance.now() >= this.#refreshAtMs)
+      this.#running ??= this.#refresh().finally(() => {
+        this.#running = undefined;
+      });
+    if (this.#running !== undefined) await withinMs(lookupWaitMs, this.#running);
+    return this.#effective;
+  }
+
+  async #refresh(): Promise<void> {
+    const { name, port } = this.#discovery;
+    let problem: string | undefined;
+    try {
+      const addresses = await this.#resolve(name);
+      const found = addresses.map((ip) => `http://${isIPv6(ip) ? `[${ip}]` : ip}:${port}`);
+      this.#found = [...new Set(found)].sort(byBytes);
+      this.#effective = [...new Set([...this.#fixed, ...this.#found])];
+    } catch (error) {
+      problem = codeOf(error);
+    }
+    this.#refreshAtMs = performance.now() + refreshMs;
+    this.#onEvent({ kind: "discovery", name, originCount: this.#found.length, problem });
+  }
+}
+
+function byBytes(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}
+
+async function withinMs(boundMs: number, work: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, boundMs);
+  await Promise.race([work, promise]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,178 @@
+// The calls that a router makes to its dispatchers, each with its bounds (execution API, section 4.5).
+import type { LookupFunction } from "node:net";
+import { encodeCall } from "../core/backend-call.ts";
+import {
+  type BackendHealth,
+  type NodeReport,
+  parseHealth,
+  parseReport,
+  unhealthy,
+} from "../core/node-report.ts";
+import { parseOrigin } from "../core/origin.ts";
+import { BackendError } from "../errors.ts";
+import type { BackendCallKind, RouterListener } from "../router-event.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import { type BackendAnswer, type ExchangeBounds, type ExchangeContext, exchange } from "./exchange.ts";
+
+/** What {@link Dispatchers} are made with. */
+export interface DispatchersOptions {
+  readonly bounds: BackendBounds;
+  /** Looks names of static origins up. @default the system's resolver */
+  readonly lookup: LookupFunction | undefined;
+  /** Ends all calls. */
+  readonly signal: AbortSignal;
+  readonly emit: RouterListener;
+}
+
+/** The bounds of calls to dispatchers; defaults are the original's, where it has them. */
+export interface BackendBounds {
+  /** Name lookup and connecting. @default 3_000 */
+  readonly connectMs: number;
+  /** Each wait for bytes to move. @default 10_000 */
+  readonly operationMs: number;
+  /** A whole answer, head included. @default 16_777_216 */
+  readonly answerBytes: number;
+  /** What answers of more than 64 KiB may hold together; one beyond counts as failed. @default 268_435_456 */
+  readonly totalAnswerBytes: number;
+}
+
+/** The whole answer to a health probe; the original takes 16 MiB. */
+const healthBytes = 65_536;
+/** A whole capability report, and the time for it once the connection stands. */
+const reportBytes = 65_536;
+const reportMs = 2_000;
+/** Connecting and reporting together stay below four seconds, so that callers with five seconds hear of the other nodes. */
+const reportConnectMs = 1_800;
+
+const paths = {
+  read: (id: string) => `/v1/executions/${id}`,
+  audit: (id: string) => `/v1/executions/${id}/audit`,
+  cancel: (id: string) => `/v1/executions/${id}/cancel`,
+} as const;
+
+/** All dispatchers of a router. */
+export class Dispatchers {
+  readonly #bounds: ExchangeBounds;
+  readonly #context: ExchangeContext;
+  readonly #emit: RouterListener;
+  /** Probes that run: callers that come meanwhile have the same answer. */
+  readonly #probes = new Map<
+    string,
+    { readonly token: Uint8Array; readonly health: Promise<BackendHealth> }
+  >();
+
+  constructor({ bounds, lookup, signal, emit }: DispatchersOptions) {
+    const { connectMs, operationMs, answerBytes } = bounds;
+    this.#bounds = { connectMs, operationMs, maxBytes: answerBytes };
+    this.#context = { budget: new ByteBudget(bounds.totalAnswerBytes), lookup, signal };
+    this.#emit = emit;
+  }
+
+  /** The one POST of an execution. @throws BackendError (CELLKIT_ROUTER_BACKEND) */
+  submit(origin: string, body: Uint8Array, token: Uint8Array): Promise<BackendAnswer> {
+    const call = { method: "POST", path: "/v1/executions", host: origin, body } as const;
+    return this.#exchange("submit", origin, encodeCall(call, token), this.#bounds);
+  }
+
+  /** A call about an execution that the dispatcher owns. @throws BackendError (CELLKIT_ROUTER_BACKEND) */
+  ask(
+    kind: "read" | "audit" | "cancel",
+    origin: string,
+    id: string,
+    token: Uint8Array,
+  ): Promise<BackendAnswer> {
+    const path = paths[kind](id);
+    const call =
+      kind === "cancel"
+        ? ({ method: "POST", path, host: origin, body: new Uint8Array() } as const)
+        : ({ method: "GET", path, host: origin } as const);
+    return this.#exchange(kind, origin, encodeCall(call, token), this.#bounds);
+  }
+
+  /** @throws BackendError (CELLKIT_ROUTER_BACKEND) */
+  prewarm(origin: string, body: Uint8Array, token: Uint8Array): Promise<BackendAnswer> {
+    const call = { method: "POST", path: "/v1/artifacts/prewarm", host: origin, body } as const;
+    return this.#exchange("prewarm", origin, encodeCall(call, token), this.#bounds);
+  }
+
+  /** Whether a dispatcher takes new work. Never rejects: one that cannot be asked is not healthy. */
+  health(origin: string, token: Uint8Array): Promise<BackendHealth> {
+    const running = this.#probes.get(origin);
+    if (running?.token === token) return running.health;
+    const health = this.#probe(origin, token);
+    const probe = { token, health };
+    this.#probes.set(origin, probe);
+    void health.finally(() => {
+      if (this.#probes.get(origin) === probe) this.#probes.delete(origin);
+    });
+    return health;
+  }
+
+  /** A dispatcher's report; undefined where there is none that can be relied on. Never rejects. */
+  async report(origin: string, token: Uint8Array): Promise<NodeReport | undefined> {
+    const call = { method: "GET", path: "/v1/capabilities", host: "dispatcher" } as const;
+    const bounds = {
+      connectMs: Math.min(reportConnectMs, this.#bounds.connectMs),
+      operationMs: reportMs,
+      answerMs: reportMs,
+      maxBytes: reportBytes,
+    };
+    const answer = await this.#tried("capabilities", origin, encodeCall(call, token), bounds);
+    return answer?.status === 200 ? parseReport(bodyOf(answer)) : undefined;
+  }
+
+  async #probe(origin: string, token: Uint8Array): Promise<BackendHealth> {
+    const call = { method: "GET", path: "/v1/health", host: origin } as const;
+    const bounds = { ...this.#bounds, maxBytes: healthBytes };
+    const answer = await this.#tried("health", origin, encodeCall(call, token), bounds);
+    const health = answer === undefined ? unhealthy : parseHealth(answer.status, bodyOf(answer));
+    this.#emit({ kind: "health", backend: origin, ...health });
+    return health;
+  }
+
+  async #tried(
+    kind: BackendCallKind,
+    origin: string,
+    sent: Uint8Array,
+    bounds: ExchangeBounds,
+  ): Promise<BackendAnswer | undefined> {
+    try {
+      return await this.#exchange(kind, origin, sent, bounds);
+    } catch (error) {
+      if (error instanceof BackendError) return undefined;
+      throw error;
+    }
+  }
+
+  async #exchange(
+    call: BackendCallKind,
+    backend: string,
+    sent: Uint8Array,
+    bounds: ExchangeBounds,
+  ): Promise<BackendAnswer> {
+    const startedMs = performance.now();
+    const emit = (status: number | undefined, problem: string | undefined) =>
+      this.#emit({
+        kind: "backend",
+        call,
+        backend,
+        status,
+        problem,
+        durationMs: performance.now() - startedMs,
+      });
+    try {
+      const parsed = parseOrigin(backend);
+      if ("problem" in parsed) throw new BackendError(backend, `is ${parsed.problem}`, "no");
+      const answer = await exchange(parsed, sent, bounds, this.#context);
+      emit(answer.status, undefined);
+      return answer;
+    } catch (error) {
+      emit(undefined, error instanceof Error ? error.message : "failed");
+      throw error;
+    }
+  }
+}
+
+function bodyOf(answer: BackendAnswer): string {
+  return answer.bytes.toString("utf8", answer.bodyAt);
+}

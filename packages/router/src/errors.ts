@@ -1,0 +1,67 @@
+/**
+ * Everything that this package throws. Match on `code`: two copies of a package break `instanceof`.
+ * Messages name files, roles and origins, never tokens, ids or bodies.
+ */
+
+/** The base of all errors of `@cellkit/router`. */
+export abstract class RouterError extends Error {
+  /** Stable, for programs. */
+  abstract readonly code: string;
+}
+
+/** An option cannot be used. */
+export class RouterOptionError extends RouterError {
+  override readonly name = "RouterOptionError";
+  readonly code = "CELLKIT_ROUTER_OPTION";
+}
+
+/** The tokens cannot be used: a file cannot be read, holds no token, or two roles have the same one. */
+export class CredentialError extends RouterError {
+  override readonly name = "CredentialError";
+  readonly code = "CELLKIT_ROUTER_CREDENTIALS";
+  /** Whose token it is; undefined where two are equal. */
+  readonly role: TokenRole | undefined;
+
+  constructor(role: TokenRole | undefined, problem: string, options?: ErrorOptions) {
+    super(
+      `${problem}: every role needs a file of its own with a token of its own, 24 to 4,096 bytes of visible ASCII`,
+      options,
+    );
+    this.role = role;
+  }
+}
+
+/** Whose token it is. */
+export type TokenRole = "client" | "backend" | "capability";
+
+/** A dispatcher gave no usable answer. */
+export class BackendError extends RouterError {
+  override readonly name = "BackendError";
+  readonly code = "CELLKIT_ROUTER_BACKEND";
+  /** The dispatcher's origin. */
+  readonly backend: string;
+  /** Whether it may have seen the call: `no` until a connection stood. */
+  readonly sent: "no" | "maybe";
+
+  constructor(backend: string, problem: string, sent: "no" | "maybe", options?: ErrorOptions) {
+    super(`${backend} ${problem}`, options);
+    this.backend = backend;
+    this.sent = sent;
+  }
+}
+
+/** No dispatcher would take new work. */
+export class NoBackendError extends RouterError {
+  override readonly name = "NoBackendError";
+  readonly code = "CELLKIT_ROUTER_NO_BACKEND";
+
+  /** @param backendCount how many there were */
+  constructor(backendCount: number, options?: ErrorOptions) {
+    super(
+      backendCount === 0
+        ? "no dispatcher is known: look at the list of backends and at the name they are discovered by"
+        : `none of ${backendCount} dispatchers is healthy: look at their capacity, and whether they take the backend token`,
+      options,
+    );
+  }
+}

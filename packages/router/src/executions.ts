@@ -1,0 +1,142 @@
+// The calls about executions: claims before any POST, one POST for each new id, and owners that are never replaced.
+import { type Claim, type Ledger, LedgerError, type Owner } from "@cellkit/ledger";
+import type { Dispatchers } from "./backend/dispatchers.ts";
+import type { Refusal } from "./core/answer.ts";
+import { type Call, decideOwner, decideOwnerAnswer, decideSubmission } from "./core/decide.ts";
+import { requestIdOf } from "./core/request-id.ts";
+import { BackendError, NoBackendError, RouterOptionError } from "./errors.ts";
+import type { Placement } from "./placement.ts";
+import type { RouterListener } from "./router-event.ts";
+
+/** What goes back to the caller: a dispatcher's bytes as they came, or an answer of the router's own. */
+export interface Reply {
+  readonly status: number;
+  readonly bytes: Uint8Array;
+}
+
+/** What a call is answered from: the token and the backends at the moment of its request. */
+export interface CallContext {
+  readonly token: Uint8Array;
+  readonly origins: readonly string[];
+}
+
+/** What {@link Executions} are made of. */
+export interface ExecutionsOptions {
+  readonly ledger: Ledger;
+  readonly dispatchers: Dispatchers;
+  readonly placement: Placement;
+  readonly signal: AbortSignal;
+  readonly emit: RouterListener;
+}
+
+/** The calls about executions. No method rejects. */
+export class Executions {
+  readonly #parts: ExecutionsOptions;
+
+  constructor(parts: ExecutionsOptions) {
+    this.#parts = parts;
+  }
+
+  /** `POST /v1/executions`. */
+  async submit(body: Uint8Array, pin: string | undefined, context: CallContext): Promise<Reply | Refusal> {
+    const id = requestIdOf(body);
+    if (id === undefined) return "invalid-id";
+    const claim = await this.#claim(id, body, pin, context);
+    if (claim === undefined) return "no-ownership";
+    const submission = decideSubmission(claim, pin);
+    if (submission.kind === "refuse") return submission.refusal;
+    return submission.kind === "post"
+      ? this.#post(submission.owner, body, context)
+      : this.#relay({ kind: "read", id }, submission.owner, context);
+  }
+
+  /** Reads, audits and cancellations: the recorded owner's own answer. */
+  async ask(
+    call: Extract<Call, { kind: "read" | "audit" | "cancel" }>,
+    context: CallContext,
+  ): Promise<Reply | Refusal> {
+    let owner: Owner | undefined;
+    try {
+      owner = await this.#parts.ledger.lookup(call.id, { signal: this.#parts.signal });
+    } catch (error) {
+      this.#tellFailure(error, 0);
+      return "ownership-unreadable";
+    }
+    return this.#relay(call, owner, context);
+  }
+
+  /** `POST /v1/artifacts/prewarm`: to the pinned backend, as it is. */
+  async prewarm(body: Uint8Array, pin: string, { token }: CallContext): Promise<Reply | Refusal> {
+    return (await this.#answered(this.#parts.dispatchers.prewarm(pin, body, token))) ?? "prewarm-failed";
+  }
+
+  /** undefined: nothing may be sent. The caller comes again with the same id and bytes. */
+  async #claim(
+    id: string,
+    body: Uint8Array,
+    pin: string | undefined,
+    context: CallContext,
+  ): Promise<Claim | undefined> {
+    const startedMs = performance.now();
+    const chooseOwner = async () => pin ?? (await this.#place(id, body, context));
+    try {
+      const claim = await this.#parts.ledger.claim(id, body, chooseOwner, { signal: this.#parts.signal });
+      const durationMs = performance.now() - startedMs;
+      this.#parts.emit({ kind: "claim", result: claim.kind, code: undefined, durationMs });
+      return claim;
+    } catch (error) {
+      this.#tellFailure(error, performance.now() - startedMs);
+      return undefined;
+    }
+  }
+
+  async #place(id: string, body: Uint8Array, { origins, token }: CallContext): Promise<string> {
+    const health = (origin: string) => this.#parts.dispatchers.health(origin, token);
+    const chosen = await this.#parts.placement({ id, body, backends: origins, health });
+    if (chosen === undefined) throw new NoBackendError(origins.length);
+    if (!origins.includes(chosen))
+      throw new RouterOptionError(
+        "the placement rule answered an origin that is none of the backends it was given",
+      );
+    return chosen;
+  }
+
+  /** The one POST. Whatever goes wrong from here on, it is never sent again. */
+  async #post(owner: Owner, body: Uint8Array, { token }: CallContext): Promise<Reply | Refusal> {
+    this.#parts.emit({ kind: "placed", backend: owner.backend });
+    const answer = await this.#answered(this.#parts.dispatchers.submit(owner.backend, body, token));
+    if (answer !== undefined) return answer;
+    this.#parts.emit({ kind: "uncertain", backend: owner.backend });
+    return "uncertain";
+  }
+
+  async #relay(
+    { kind, id }: Extract<Call, { kind: "read" | "audit" | "cancel" }>,
+    recorded: Owner | undefined,
+    { origins, token }: CallContext,
+  ): Promise<Reply | Refusal> {
+    const owner = decideOwner(recorded, origins);
+    if (typeof owner === "string") return owner;
+    const answer = await this.#answered(this.#parts.dispatchers.ask(kind, owner.backend, id, token));
+    const decision = decideOwnerAnswer(answer?.status);
+    return decision === "relay" ? (answer as Reply) : decision;
+  }
+
+  /** A ledger that fails is an event; anything else is a defect, and answered as safely. */
+  #tellFailure(error: unknown, durationMs: number): void {
+    const isExpected = error instanceof LedgerError || this.#parts.signal.aborted;
+    if (!isExpected) this.#parts.emit({ kind: "defect", error });
+    const code = error instanceof LedgerError ? error.code : undefined;
+    this.#parts.emit({ kind: "claim", result: "failed", code, durationMs });
+  }
+
+  /** A dispatcher's answer as a reply; undefined where it gave none that is usable. */
+  async #answered(answer: Promise<Reply>): Promise<Reply | undefined> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!(error instanceof BackendError)) this.#parts.emit({ kind: "defect", error });
+      return undefined;
+    }
+  }
+}

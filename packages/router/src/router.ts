@@ -1,0 +1,214 @@
+// The router: a listener in front of a ledger and dispatchers. Everything it decides stands in core/; this connects the parts.
+import type { LookupFunction } from "node:net";
+import type { TlsOptions } from "node:tls";
+import type { Ledger } from "@cellkit/ledger";
+import type { BackendSource } from "./backend/backend-list.ts";
+import { Dispatchers } from "./backend/dispatchers.ts";
+import { CapabilityFanOut } from "./capability-fan-out.ts";
+import { encodeAnswer, type Refusal } from "./core/answer.ts";
+import type { Credentials } from "./core/credentials.ts";
+import { type Call, decideCall, refuseScoped } from "./core/decide.ts";
+import type { RequestHead } from "./core/request-head.ts";
+import { routeOf } from "./core/route.ts";
+import type { CredentialSource } from "./credential-files.ts";
+import { CredentialError, RouterOptionError } from "./errors.ts";
+import { type CallContext, Executions, type Reply } from "./executions.ts";
+import { type Placement, placeByHash } from "./placement.ts";
+import { guardListener, type RequestRoute, type RouterListener } from "./router-event.ts";
+import { type ResolvedLimits, type RouterLimits, resolveLimits } from "./router-limits.ts";
+import type { Handling } from "./server/connection.ts";
+import { Listener } from "./server/listener.ts";
+import { RunningLimit } from "./server/running-limit.ts";
+
+/** What {@link createRouter} takes. */
+export interface RouterOptions {
+  /** Who owns which id; shared by all replicas. The router does not close it. */
+  readonly ledger: Ledger;
+  readonly backends: BackendSource;
+  readonly tokens: CredentialSource;
+  /** Where new ids go. @default placeByHash */
+  readonly placement?: Placement;
+  readonly limits?: RouterLimits;
+  /** Looks names of backends up. @default the system's resolver */
+  readonly lookup?: LookupFunction;
+  /** Hears of requests, claims, calls and health; for metrics and logs. */
+  readonly onEvent?: RouterListener;
+}
+
+/** Where a router listens. */
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** TLS, where the original speaks plain TCP. */
+  readonly tls?: TlsOptions;
+}
+
+/** What a router is doing at this moment. */
+export interface RouterCounts {
+  /** Open connections. */
+  readonly connections: number;
+  /** Requests that run: at most `limits.runningCount`. */
+  readonly running: number;
+  /** Whole requests that wait for their turn. */
+  readonly waiting: number;
+}
+
+/** A router. */
+export interface Router extends AsyncDisposable {
+  /** @throws RouterOptionError (CELLKIT_ROUTER_OPTION) when it listens already or was stopped; else what the system says of the address */
+  listen(address: ListenAddress): Promise<{ readonly host: string; readonly port: number }>;
+  /** Another certificate for connections to come. */
+  renewTls(tls: TlsOptions): void;
+  counts(): RouterCounts;
+  /**
+   * Accepts nothing more, finishes what runs, and ends connections whose request has not come. Every claim has its POST answered, or its
+   * caller told that the outcome is unknown. The same promise each time.
+   * @param options `signal` ends calls to dispatchers; their callers are told so
+   */
+  stop(options?: { readonly signal?: AbortSignal }): Promise<void>;
+}
+
+/** How long requests that are on their way may still come in when the router stops. */
+const arrivalMs = 500;
+/** How long the last answers may take once calls were ended. */
+const lastAnswersMs = 1_000;
+
+/**
+ * Makes a router; it does nothing before `listen`.
+ * @throws RouterOptionError (CELLKIT_ROUTER_OPTION) for limits that are none
+ */
+export function createRouter(options: RouterOptions): Router {
+  return new ListeningRouter(options);
+}
+
+class ListeningRouter implements Router {
+  readonly #options: RouterOptions;
+  readonly #limits: ResolvedLimits;
+  readonly #emit: RouterListener;
+  readonly #abort = new AbortController();
+  readonly #executions: Executions;
+  readonly #capabilities: CapabilityFanOut;
+  readonly #running: RunningLimit;
+  #listener: Listener | undefined;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: RouterOptions) {
+    this.#options = options;
+    this.#limits = resolveLimits(options.limits);
+    this.#running = new RunningLimit(this.#limits.runningCount);
+    const emit = guardListener(options.onEvent);
+    const { signal } = this.#abort;
+    const dispatchers = new Dispatchers({ bounds: this.#limits, lookup: options.lookup, signal, emit });
+    const { ledger, placement = placeByHash } = options;
+    this.#emit = emit;
+    this.#executions = new Executions({ ledger, dispatchers, placement, signal, emit });
+    this.#capabilities = new CapabilityFanOut(dispatchers, emit);
+  }
+
+  async listen({ host, port, tls }: ListenAddress): Promise<{ host: string; port: number }> {
+    if (this.#listener !== undefined || this.#stopped !== undefined)
+      throw new RouterOptionError("a router listens once: make another one");
+    this.#listener = await Listener.open({
+      host,
+      port,
+      tls,
+      maxConnectionCount: this.#limits.connectionCount,
+      context: {
+        operationMs: this.#limits.operationMs,
+        handle: (head) => this.#handle(head),
+        enter: () => this.#running.enter(),
+      },
+      onOutcome: (outcome, durationMs) => this.#emit({ kind: "request", ...outcome, durationMs }),
+      onDrop: () => this.#emit({ kind: "dropped" }),
+      onDefect: (error) => this.#emit({ kind: "defect", error }),
+    });
+    return this.#listener.address;
+  }
+
+  renewTls(tls: TlsOptions): void {
+    this.#listener?.renewTls(tls);
+  }
+
+  counts(): RouterCounts {
+    return {
+      connections: this.#listener?.counts.open ?? 0,
+      running: this.#running.runningCount,
+      waiting: this.#running.waitingCount,
+    };
+  }
+
+  stop(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    const end = () => this.#abort.abort();
+    if (options.signal?.aborted === true) end();
+    options.signal?.addEventListener("abort", end);
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stop(): Promise<void> {
+    const listener = this.#listener;
+    if (listener === undefined) return;
+    listener.stopAccepting();
+    const arrival = setTimeout(() => listener.closeReceiving(), arrivalMs);
+    let last: NodeJS.Timeout | undefined;
+    this.#abort.signal.addEventListener("abort", () => {
+      listener.closeReceiving();
+      last = setTimeout(() => listener.destroy(), lastAnswersMs);
+    });
+    if (this.#abort.signal.aborted) last = setTimeout(() => listener.destroy(), lastAnswersMs);
+    await listener.empty();
+    clearTimeout(arrival);
+    clearTimeout(last);
+  }
+
+  async #handle(head: RequestHead): Promise<Handling> {
+    const route = routeNameOf(head);
+    const scoped = refuseScoped(head);
+    if (scoped !== undefined) return { kind: "refuse", route, refusal: scoped };
+    const credentials = this.#credentials();
+    if (credentials === undefined) return { kind: "refuse", route, refusal: "credentials" };
+    const origins = await this.#options.backends.origins();
+    const call = decideCall(head, credentials, origins);
+    if (typeof call === "string") return { kind: "refuse", route, refusal: call };
+    const context = { token: credentials.backend, origins };
+    const bodyBytes = "bodyBytes" in call ? call.bodyBytes : 0;
+    return { kind: "run", route, bodyBytes, run: (body) => this.#run(call, body, context) };
+  }
+
+  #credentials(): Credentials | undefined {
+    try {
+      return this.#options.tokens.load();
+    } catch (error) {
+      if (error instanceof CredentialError) this.#emit({ kind: "credentials", error });
+      else this.#emit({ kind: "defect", error });
+      return undefined;
+    }
+  }
+
+  async #run(call: Call, body: Buffer, context: CallContext): Promise<Reply | Refusal> {
+    switch (call.kind) {
+      case "submit":
+        return this.#executions.submit(body, call.pin, context);
+      case "prewarm":
+        return this.#executions.prewarm(body, call.pin, context);
+      case "capabilities": {
+        const answer = await this.#capabilities.ask(context);
+        return answer === undefined
+          ? "no-capabilities"
+          : { status: answer.status, bytes: encodeAnswer(answer) };
+      }
+      default:
+        return this.#executions.ask(call, context);
+    }
+  }
+}
+
+function routeNameOf({ method, path }: RequestHead): RequestRoute {
+  const { kind } = routeOf(method, path);
+  return kind === "parents" || kind === "scoped" ? "none" : kind;
+}
