@@ -1,5 +1,6 @@
 export type { CallKind } from "./core/call.ts";
 export type { CallMatch, Fault, Moment } from "./core/fault.ts";
+export { chunks, httpMessages, lengthPrefixed, lines, type MessageEndFn } from "./core/message-ends.ts";
 export type { RunEnd } from "./core/run-end.ts";
 export type { ScriptStep } from "./core/script.ts";
 export { dispatcher, type ScriptedDispatcher } from "./dispatcher/dispatcher.ts";
@@ -18,6 +19,16 @@ export {
   TestingOptionError,
   WaitTimeoutError,
 } from "./errors.ts";
+export { fleet, type TestFleet } from "./fleet/fleet.ts";
+export type { TestFleetOptions } from "./fleet/options.ts";
+export type { TestNode } from "./fleet/test-node.ts";
 export { type DispatcherProcess, dispatcherProcess } from "./process/dispatcher-process.ts";
 export type { DispatcherProcessOptions, ProcessFault } from "./process/messages.ts";
+export {
+  type FaultProxy,
+  type FaultProxyOptions,
+  faultProxy,
+  type MessageMatch,
+} from "./proxy/fault-proxy.ts";
+export type { Direction, NetworkFault, ProxiedMessage } from "./proxy/proxied-message.ts";
 export { until, type WaitOptions } from "./wait-until.ts";
