@@ -54,9 +54,19 @@ it("a sound directory, seen from here and over TCP, is qualified; the live ledge
 describe("what is wrong is found", () => {
   it("a lock that does not exclude", async () => {
     await using place = await scratch();
-    await using at = await stageAt(`${place.path}/ledger`, "lock", 3);
+    await using at = await stageAt(`${place.path}/ledger`, "lock", 2);
     for (const check of [lockExcludes, lockOrders, lockFreedByDeath, lockKeptByFrozen])
       expect(await check(at.stage), check.name).toMatchObject({ result: "failed" });
+  });
+
+  it("a ledger whose claims exclude nobody", async () => {
+    await using place = await scratch();
+    await using at = await stageAt(`${place.path}/ledger`, "unlocked", 2);
+    expect(await openEverywhere(at.stage)).toMatchObject({ result: "passed" });
+    expect(await claimsRace(at.stage)).toMatchObject({
+      result: "failed",
+      detail: expect.stringMatching(/2 processes were told that .* is new and theirs/),
+    });
   });
 
   it("a ledger that each process has for itself", async () => {

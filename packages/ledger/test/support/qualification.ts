@@ -8,8 +8,8 @@ import { type AgentCommand, localPlace } from "../../src/qualification/agent-con
 import { makeProbe, newProbe } from "../../src/qualification/probe-place.ts";
 import { Stage } from "../../src/qualification/stage.ts";
 
-/** `lock` excludes nobody; `memory` is a ledger for each process alone; `forget` acknowledges what it never wrote. */
-export type Fault = "none" | "lock" | "memory" | "forget";
+/** `lock` excludes nobody; `unlocked` is a ledger that claims without one; `memory` is a ledger for each process alone; `forget` acknowledges what it never wrote. */
+export type Fault = "none" | "lock" | "unlocked" | "memory" | "forget";
 
 /** The program of an agent at a URL. */
 export function agentCommand(url: string, fault: Fault = "none"): AgentCommand {
