@@ -65,3 +65,16 @@ export class NoBackendError extends RouterError {
     );
   }
 }
+
+/** Certificate and key of the listener cannot be used. At a start the daemon ends; later on the pair in use stays. */
+export class CertificateError extends RouterError {
+  override readonly name = "CertificateError";
+  readonly code = "CELLKIT_ROUTER_CERTIFICATE";
+  /** The file that is wrong; of a pair that does not match, the certificate's. */
+  readonly path: string;
+
+  constructor(path: string, problem: string, options?: ErrorOptions) {
+    super(`the listener's TLS cannot be used: ${path} ${problem}`, options);
+    this.path = path;
+  }
+}

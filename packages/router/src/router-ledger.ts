@@ -1,0 +1,53 @@
+// The router's ledger, wherever its address says.
+import type { BucketOptions } from "@cellkit/bucket";
+import {
+  openLedger,
+  openPosixLedger,
+  type PosixLedgerListener,
+  parseLedgerUrl,
+  type StoredLedger,
+} from "@cellkit/ledger";
+import type { RouterConfig } from "./config.ts";
+
+/** What of the configuration concerns the ledger. */
+export type LedgerConfig = Pick<
+  RouterConfig,
+  | "ledger"
+  | "ownershipDir"
+  | "requireExistingLedger"
+  | "ledgerCapacity"
+  | "ledgerLockMs"
+  | "trustDirectoryTimes"
+  | "endpoint"
+  | "region"
+>;
+
+/** Where the ledger lies: `--ledger`, or `--ownership-dir`, which is a directory whatever it looks like. */
+export function ledgerAddress({ ledger, ownershipDir }: LedgerConfig): string {
+  return (
+    ledger ?? (/^[a-z][a-z0-9+.-]+:/i.test(ownershipDir ?? "") ? `./${ownershipDir}` : (ownershipDir ?? ""))
+  );
+}
+
+/** How a bucket is opened. */
+export function bucketOptions({ endpoint, region }: LedgerConfig): BucketOptions {
+  return { region, ...(endpoint === undefined ? {} : { endpoint }) };
+}
+
+/**
+ * Opens the ledger. Executions are never retired.
+ * @param onEvent hears of a directory's ledger; the other stores tell nothing
+ */
+export function openRouterLedger(config: LedgerConfig, onEvent: PosixLedgerListener): Promise<StoredLedger> {
+  const address = ledgerAddress(config);
+  const common = { requireExisting: config.requireExistingLedger, capacity: config.ledgerCapacity };
+  const location = parseLedgerUrl(address);
+  if (location.kind !== "posix") return openLedger(address, { ...common, bucket: bucketOptions(config) });
+  return openPosixLedger({
+    ...common,
+    directory: location.directory,
+    lockTimeoutMs: config.ledgerLockMs,
+    trustDirectoryTimes: config.trustDirectoryTimes,
+    onEvent,
+  });
+}

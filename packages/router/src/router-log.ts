@@ -1,0 +1,129 @@
+// What of a router's events people should read. What goes wrong for every request is told once, not once a request.
+import type { Logger } from "@cellkit/daemon";
+import type { PosixLedgerEvent } from "@cellkit/ledger";
+import type { DiscoveryEvent } from "./backend/backend-list.ts";
+import type { Mismatch } from "./fingerprint/fingerprint.ts";
+import type { RouterEvent } from "./router-event.ts";
+
+/** The same thing is told again after this time, with how often it happened meanwhile. */
+const quietMs = 10_000;
+
+/** Writes events into a log. */
+export class RouterLog {
+  readonly #log: Logger;
+  readonly #nowMs: () => number;
+  readonly #told = new Map<string, { untilMs: number; count: number }>();
+  #credentialProblem: string | undefined;
+  #discoveryProblem: string | undefined;
+
+  constructor(log: Logger, nowMs: () => number = () => performance.now()) {
+    this.#log = log;
+    this.#nowMs = nowMs;
+  }
+
+  /** Whether the tokens could not be used when they were last needed. */
+  get hasCredentialProblem(): boolean {
+    return this.#credentialProblem !== undefined;
+  }
+
+  hear(event: RouterEvent): void {
+    switch (event.kind) {
+      case "request":
+        if (event.status !== undefined && event.refusal !== "credentials" && event.route !== "none")
+          this.#credentialsWork();
+        this.#log.debug({ ...event, durationMs: Math.round(event.durationMs) }, "answered");
+        return;
+      case "credentials":
+        this.credentialProblem(event.error);
+        return;
+      case "dropped":
+        this.#tell("dropped", {}, "too many connections: one was closed");
+        return;
+      case "claim":
+        if (event.result === "failed")
+          this.#tell(
+            `claim ${event.code}`,
+            { code: event.code },
+            event.code === "CELLKIT_LEDGER_OWNER"
+              ? "no dispatcher would take new work; the caller was told to come again"
+              : "the ledger could not be asked; the caller was told to come again",
+          );
+        else if (event.result === "full") this.#tell("full", {}, "the ledger is full: new ids are refused");
+        return;
+      case "uncertain":
+        this.#log.warn(
+          { backend: event.backend },
+          "a submission's outcome is unknown; its dispatcher keeps the id",
+        );
+        return;
+      case "backend":
+        if (event.problem !== undefined)
+          this.#tell(`backend ${event.backend}`, { backend: event.backend, call: event.call }, event.problem);
+        return;
+      case "defect":
+        this.#log.error(
+          { err: event.error },
+          "a failure of the router's own; the caller was told what is safe",
+        );
+        return;
+    }
+  }
+
+  hearLedger(event: PosixLedgerEvent): void {
+    if (event.kind === "corrupt")
+      this.#tell(
+        `corrupt ${event.key}`,
+        { key: event.key },
+        `a record of the ledger cannot be read: ${event.problem}`,
+      );
+  }
+
+  hearDiscovery({ name, originCount, problem }: DiscoveryEvent): void {
+    if (problem !== undefined && problem !== this.#discoveryProblem)
+      this.#log.warn(
+        { name, problem, kept: originCount },
+        "the name of dispatchers cannot be looked up; the last answer stays",
+      );
+    else if (problem === undefined && this.#discoveryProblem !== undefined)
+      this.#log.info({ name, found: originCount }, "the name of dispatchers can be looked up again");
+    this.#discoveryProblem = problem;
+  }
+
+  /** A token that cannot be used; of requests, or of discovery alone. */
+  credentialProblem(error: Error): void {
+    if (this.#credentialProblem === error.message) return;
+    this.#credentialProblem = error.message;
+    this.#log.error(error.message);
+  }
+
+  hearMismatch({ replica, part }: Mismatch, state: "begun" | "over"): void {
+    const what = part === "backends" ? "list of dispatchers" : `${part} token`;
+    if (state === "over")
+      this.#log.info({ replica, part }, `the replica ${replica} has the same ${what} again, or is gone`);
+    else
+      this.#log.error(
+        { replica, part },
+        `the replica ${replica} has another ${what}: give all replicas the same (in a rotation this passes)`,
+      );
+  }
+
+  #credentialsWork(): void {
+    if (this.#credentialProblem === undefined) return;
+    this.#credentialProblem = undefined;
+    this.#log.info("the tokens can be used again");
+  }
+
+  #tell(key: string, fields: Record<string, unknown>, message: string): void {
+    const nowMs = this.#nowMs();
+    const told = this.#told.get(key);
+    if (told !== undefined && nowMs < told.untilMs) {
+      told.count += 1;
+      return;
+    }
+    this.#told.set(key, { untilMs: nowMs + quietMs, count: 0 });
+    this.#log.warn(
+      { ...fields, ...(told === undefined || told.count === 0 ? {} : { alsoCount: told.count }) },
+      message,
+    );
+  }
+}

@@ -1,0 +1,233 @@
+// One replica: its parts, the order in which they start, and the order in which they stop.
+import {
+  createHttpServer,
+  type DaemonContext,
+  ListenError,
+  type RunningDaemon,
+  StopSequence,
+} from "@cellkit/daemon";
+import type { PosixLedgerEvent, StoredLedger } from "@cellkit/ledger";
+import { createBackendList, type DiscoveryEvent } from "./backend/backend-list.ts";
+import { CapacityWatch } from "./capacity-watch.ts";
+import { readCertificate, watchCertificate } from "./certificate.ts";
+import type { RouterConfig } from "./config.ts";
+import { type CredentialSource, createCredentialFiles } from "./credential-files.ts";
+import { openNotes } from "./fingerprint/open-notes.ts";
+import { ReplicaWatch } from "./fingerprint/replica-watch.ts";
+import { placeByChance, placeByHash } from "./placement.ts";
+import { resolveAt } from "./resolve-names.ts";
+import { createRouter, type Router } from "./router.ts";
+import { bucketOptions, ledgerAddress, openRouterLedger } from "./router-ledger.ts";
+import { RouterLog } from "./router-log.ts";
+import { createRouterMetrics } from "./router-metrics.ts";
+
+/** How often a ledger with a limit is counted where it does not tell its count by itself. */
+const countMs = 60_000;
+
+/** Where a configuration's tokens come from. */
+export function credentialsOf(config: RouterConfig, onProblem: (error: Error) => void): CredentialSource {
+  const { capabilityTokenFile, nextClientTokenFile, nextCapabilityTokenFile } = config;
+  return createCredentialFiles({
+    client: config.clientTokenFile,
+    backend: config.tokenFile,
+    ...(capabilityTokenFile === undefined ? {} : { capability: capabilityTokenFile }),
+    ...(nextClientTokenFile === undefined ? {} : { otherClient: nextClientTokenFile }),
+    ...(nextCapabilityTokenFile === undefined ? {} : { otherCapability: nextCapabilityTokenFile }),
+    isolateCapability: config.isolateDiscovery,
+    onProblem,
+  });
+}
+
+/** Where a configuration's dispatchers come from. */
+export function backendsOf(config: RouterConfig, onEvent: (event: DiscoveryEvent) => void) {
+  const { backends: origins = [], backendsSrv: discovery, dnsServer } = config;
+  return createBackendList({
+    origins,
+    ...(discovery === undefined ? {} : { discovery }),
+    ...(dnsServer === undefined ? {} : { resolve: resolveAt(dnsServer) }),
+    onEvent,
+  });
+}
+
+/**
+ * Starts a replica, in the original's order: dispatchers, ledger, tokens, listener; resolves when it serves.
+ * @throws RouterError, ListenError, and LedgerError: then nothing listened
+ */
+export async function startRouter(
+  context: DaemonContext<RouterConfig>,
+  version: string,
+): Promise<RunningDaemon> {
+  const { config, log, defer } = context;
+  const events = new RouterLog(log);
+  const parts: { router?: Router; capacity?: CapacityWatch; replicas?: ReplicaWatch } = {};
+  const backends = backendsOf(config, (event) => {
+    events.hearDiscovery(event);
+    figures.hearDiscovery(event);
+  });
+  const figures = createRouterMetrics({
+    version,
+    backends,
+    counts: () => parts.router?.counts(),
+    capacity: () => parts.capacity,
+    replicas: () => parts.replicas,
+  });
+
+  const counted: number[] = [];
+  const ledger = await openRouterLedger(config, (event: PosixLedgerEvent) => {
+    events.hearLedger(event);
+    figures.hearLedger(event);
+    if (event.kind !== "scan") return;
+    // The first counting ends before the opening does.
+    if (parts.capacity === undefined) counted.push(event.count);
+    else parts.capacity.see(event.count);
+  });
+  defer("the ledger", () => ledger.close());
+  const capacity = watchCapacity(ledger, context);
+  if (capacity !== undefined) {
+    parts.capacity = capacity;
+    for (const count of counted) capacity.see(count);
+  }
+
+  const credentials = credentialsOf(config, (error) => events.credentialProblem(error));
+  credentials.load();
+  const { tlsCert, tlsKey } = config;
+  const files =
+    tlsCert === undefined || tlsKey === undefined ? undefined : { certPath: tlsCert, keyPath: tlsKey };
+  const tls = files === undefined ? undefined : await readCertificate(files);
+
+  const router = createRouter({
+    ledger,
+    backends,
+    tokens: credentials,
+    placement: config.mode === "random" ? placeByChance : placeByHash,
+    limits: { connectionCount: config.maxConnections },
+    onEvent(event) {
+      events.hear(event);
+      figures.hear(event);
+    },
+  });
+  parts.router = router;
+  defer("the router", () => router.stop({ signal: AbortSignal.abort() }));
+
+  let isStopping = false;
+  const internal = createHttpServer({
+    onError: (error, request) => log.error({ err: error, ...request }, "the internal listener failed"),
+    routes: [
+      {
+        method: "GET",
+        path: "/health",
+        handle: () => ({
+          status: isStopping ? 503 : 200,
+          json: { ok: !isStopping, replica: config.replica, tokensUsable: !events.hasCredentialProblem },
+        }),
+      },
+      {
+        method: "GET",
+        path: "/metrics",
+        handle: async () => ({
+          status: 200,
+          headers: { "content-type": figures.metrics.contentType },
+          body: await figures.metrics.text(),
+        }),
+      },
+    ],
+  });
+  defer("the internal listener", () => internal.close({ graceMs: 0 }));
+  const inside = await internal.listen(config.internalListen);
+  const { host, port } = config.listen;
+  const open = await router
+    .listen({ host, port, ...(tls === undefined ? {} : { tls }) })
+    .catch((cause: unknown) => {
+      throw new ListenError(host, port, { cause });
+    });
+  if (files !== undefined) {
+    const watch = watchCertificate(files, {
+      onChange(pair) {
+        router.renewTls(pair);
+        log.info("new certificate in use");
+      },
+      onProblem: (error) => log.error({ code: error.code }, `${error.message}; the pair in use stays`),
+    });
+    defer("the watch over the certificate", () => watch.close());
+  }
+  if (config.fingerprint) {
+    const replicas = await watchReplicas(context, { ledger, credentials, events });
+    parts.replicas = replicas;
+    defer("the fingerprint", () => replicas.close());
+  }
+  const origins = await backends.origins();
+  if (origins.length === 0)
+    log.warn("no dispatcher is known yet: submissions get 503 until the name is found to have addresses");
+  log.info(
+    {
+      listen: addressText(open),
+      internal: addressText(inside),
+      tls: tls !== undefined,
+      ledger: ledger.url,
+      backends: origins.length,
+    },
+    "ready",
+  );
+  return {
+    stop() {
+      isStopping = true;
+      return new StopSequence()
+        .add("let requests end", (signal) => router.stop({ signal }), { boundMs: config.shutdownDrainMs })
+        .run();
+    },
+  };
+}
+
+/** undefined: there is no limit. */
+function watchCapacity(
+  ledger: StoredLedger,
+  { log, defer }: DaemonContext<RouterConfig>,
+): CapacityWatch | undefined {
+  const { capacity } = ledger;
+  if (capacity === undefined) return undefined;
+  const watch = new CapacityWatch(capacity, (ratio, count) =>
+    log.warn(
+      { count, capacity, ratio },
+      `the ledger is ${Math.round(100 * ratio)} % full; at its capacity new ids are refused`,
+    ),
+  );
+  if (ledger.url.startsWith("file:")) return watch;
+  const look = () =>
+    ledger.count().then(
+      (count) => watch.see(count),
+      (error: unknown) =>
+        log.warn({ code: (error as { code?: unknown }).code }, "the ledger's records could not be counted"),
+    );
+  const timer = setInterval(() => void look(), countMs).unref();
+  defer("the watch over the ledger's size", () => clearInterval(timer));
+  void look();
+  return watch;
+}
+
+async function watchReplicas(
+  { config, log }: DaemonContext<RouterConfig>,
+  parts: { ledger: StoredLedger; credentials: CredentialSource; events: RouterLog },
+): Promise<ReplicaWatch> {
+  const { backends = [], backendsSrv, mode, replica } = config;
+  const discovery = backendsSrv === undefined ? "" : `${backendsSrv.name}:${backendsSrv.port}`;
+  const watch = new ReplicaWatch({
+    replica,
+    ledgerId: parts.ledger.ledgerId,
+    notes: await openNotes(ledgerAddress(config), bucketOptions(config)),
+    credentials: parts.credentials,
+    list: [mode, discovery, ...backends],
+    onMismatch: (mismatch, state) => parts.events.hearMismatch(mismatch, state),
+    onFailure: (error) =>
+      log.warn(
+        { code: (error as { code?: unknown } | undefined)?.code },
+        "the fingerprint could not be left beside the ledger, or others' not be read; requests are served all the same",
+      ),
+  });
+  void watch.look();
+  return watch;
+}
+
+/** `host:port`, an IPv6 address in brackets. */
+function addressText({ host, port }: { host: string; port: number }): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
