@@ -6,7 +6,7 @@ export type { ScriptStep } from "./core/script.ts";
 export { dispatcher, type ScriptedDispatcher } from "./dispatcher/dispatcher.ts";
 export type { FaultOptions } from "./dispatcher/fault-list.ts";
 export type { NodeOptions } from "./dispatcher/node-figures.ts";
-export { type DispatcherOptions, testBackendToken } from "./dispatcher/options.ts";
+export type { DispatcherOptions } from "./dispatcher/options.ts";
 export type { RunFn, RunMode, RunningExecution } from "./dispatcher/running-execution.ts";
 export { ranAtMostOnce, readRuns } from "./dispatcher/runs.ts";
 export type { RecordedCall } from "./dispatcher/transcript.ts";
@@ -31,4 +31,5 @@ export {
   type MessageMatch,
 } from "./proxy/fault-proxy.ts";
 export type { Direction, NetworkFault, ProxiedMessage } from "./proxy/proxied-message.ts";
+export { type TokenFile, testBackendToken, testClientToken, tokenFile } from "./tokens.ts";
 export { until, type WaitOptions } from "./wait-until.ts";

@@ -7,6 +7,9 @@ import { type Answer, refusal } from "./wire-answer.ts";
 /** Longest body of a submission or a prewarm. */
 export const maxRouterBodyBytes = 65_536;
 
+/** A router asks no more for their capabilities. */
+const maxProbedBackends = 32;
+
 /** A call, read. */
 export interface RouterCall {
   readonly method: string;
@@ -34,6 +37,7 @@ const notFound = answered(404, "not found");
 
 export function decideCall(call: RouterCall, setup: RouterSetup): RouterDecision {
   const { method, path, pin } = call;
+  if (path.startsWith("/v1/scoped/")) return answered(404, "scoped receiver disabled");
   if (!isAuthorized(call, setup)) return answered(401, "unauthorized");
   const { kind, id = "" } = routeOf(method, path);
   if (pin !== undefined) {
@@ -43,9 +47,9 @@ export function decideCall(call: RouterCall, setup: RouterSetup): RouterDecision
     }
   }
   if (/^\/v1\/parents(?:\/|$)/.test(path)) return answered(503, "parent routing is not configured");
-  if (path.startsWith("/v1/scoped/")) return answered(404, "scoped receiver disabled");
   switch (kind) {
     case "capabilities":
+      if (setup.origins.length > maxProbedBackends) return answered(503, "capability probe unavailable");
       return { kind: "serve", call: kind, id };
     case "submit":
       return decideSubmission(call.body);

@@ -1,11 +1,9 @@
 import { readFileSync } from "node:fs";
 import { parseToken } from "@cellkit/execution";
 import { TestingOptionError } from "../errors.ts";
+import { testBackendToken } from "../tokens.ts";
 import type { NodeOptions } from "./node-figures.ts";
 import type { RunFn, RunMode } from "./running-execution.ts";
-
-/** The token of dispatchers that were given none. */
-export const testBackendToken = "backend-token-for-tests-only";
 
 /** Options of {@link dispatcher}. */
 export interface DispatcherOptions {

@@ -1,4 +1,4 @@
 export type { BackendOptions } from "./mocked-backend.ts";
 export { type MockedNetwork, type MockedNetworkOptions, mockedNetwork } from "./mocked-network.ts";
 export type { MockedCall, RouterFault, RouterHandlers } from "./mocked-router.ts";
-export { type RouterHandlerOptions, routerHandlers, testClientToken } from "./router-handlers.ts";
+export { type RouterHandlerOptions, routerHandlers } from "./router-handlers.ts";

@@ -11,6 +11,8 @@ import type { RunFn } from "../dispatcher/running-execution.ts";
 
 /** What a mocked backend is; every member can be changed while it runs. */
 export interface BackendOptions extends NodeOptions {
+  /** Its place in pins; it cannot be changed. @default `http://node-0.test:8787` and so on */
+  readonly origin?: string;
   /** False: the router cannot reach it. @default true */
   readonly reachable?: boolean;
 }
@@ -23,14 +25,14 @@ export class MockedBackend {
   readonly #run: RunFn;
   #routes: Promise<DispatcherRoutes> | undefined;
 
-  constructor(origin: string, { reachable = true, ...node }: BackendOptions, run: RunFn) {
+  constructor(origin: string, { reachable = true, origin: _, ...node }: BackendOptions, run: RunFn) {
     this.origin = origin;
     this.#node = resolveNode(node);
     this.#isReachable = reachable;
     this.#run = run;
   }
 
-  change({ reachable = this.#isReachable, ...node }: BackendOptions): void {
+  change({ reachable = this.#isReachable, origin: _, ...node }: BackendOptions): void {
     this.#isReachable = reachable;
     this.#node = { ...this.#node, ...node };
   }

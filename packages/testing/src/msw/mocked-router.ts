@@ -77,7 +77,7 @@ export class MockedRouter {
     this.#identity = identity;
     const run = runFnOf(options.run, this.#held);
     this.#backends = options.backends.map(
-      (backend, index) => new MockedBackend(`http://node-${index}.test:8787`, backend, run),
+      (backend, index) => new MockedBackend(backend.origin ?? `http://node-${index}.test:8787`, backend, run),
     );
   }
 

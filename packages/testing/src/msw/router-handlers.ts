@@ -3,11 +3,9 @@ import { HttpResponse, http } from "msw";
 import { createIdentity, type Identity } from "../dispatcher/hash.ts";
 import type { RunFn, RunMode } from "../dispatcher/running-execution.ts";
 import { TestingOptionError } from "../errors.ts";
+import { testClientToken } from "../tokens.ts";
 import type { BackendOptions } from "./mocked-backend.ts";
 import { MockedRouter, type RouterHandlers } from "./mocked-router.ts";
-
-/** The client token of mocked routers that were given none. */
-export const testClientToken = "client-token-for-tests-only";
 
 /** Options of {@link routerHandlers}. */
 export interface RouterHandlerOptions {

@@ -2,13 +2,8 @@ import { CallError, CapabilityClient, RouterClient, type RouterClientOptions } f
 import { setupServer } from "msw/node";
 import { Agent, request as undiciRequest } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { TestingOptionError } from "../../src/index.ts";
-import {
-  mockedNetwork,
-  type RouterHandlerOptions,
-  routerHandlers,
-  testClientToken,
-} from "../../src/msw/index.ts";
+import { TestingOptionError, testClientToken } from "../../src/index.ts";
+import { mockedNetwork, type RouterHandlerOptions, routerHandlers } from "../../src/msw/index.ts";
 import { failureOf, request } from "../support/call.ts";
 import { tokenFile } from "../support/directory.ts";
 
@@ -243,6 +238,18 @@ describe("what catches what (measured with msw 3.0.5)", () => {
     server.listen();
     onTestFinished(() => server.close());
     expect((await fetch(`${url}/v1/executions/a`, { headers: authorization })).status).toBe(404);
+  });
+
+  it("setupServer does not catch undici: the call goes to the network", async () => {
+    const closed = "http://127.0.0.1:1";
+    const server = setupServer(...routerHandlers({ url: closed }).handlers);
+    server.listen();
+    onTestFinished(() => server.close());
+    const called = undiciRequest(`${closed}/v1/executions/a`, {
+      headers: authorization,
+      dispatcher: new Agent(),
+    });
+    expect(await failureOf(called)).toMatchObject({ code: "ECONNREFUSED" });
   });
 
   it("mockedNetwork catches fetch and undici with an Agent of its own, and fails what no handler answers", async () => {

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { testBackendToken } from "../../src/index.ts";
+import { tokenFile as createTokenFile, testBackendToken } from "../../src/index.ts";
 
 /** A directory that is gone after the test. */
 export async function directory(): Promise<string> {
@@ -11,9 +11,9 @@ export async function directory(): Promise<string> {
   return path;
 }
 
-/** A file with a token in it. */
+/** The path of a file with a token in it, which is gone after the test. */
 export async function tokenFile(token = testBackendToken): Promise<string> {
-  const path = join(await directory(), "token");
-  await writeFile(path, token);
-  return path;
+  const file = await createTokenFile(token);
+  onTestFinished(() => file.close());
+  return file.path;
 }
