@@ -139,7 +139,7 @@ cluster, and is a list, perhaps of nothing, when there is one.
 
 {{/* A router of before the ledger. Seen by an install or upgrade only: without a cluster a lookup finds nothing. */}}
 {{- define "celln.problems.migration" -}}
-{{- range $namespace := list "celln-system" $.Release.Namespace | uniq }}
+{{- range $namespace := list "celln-system" $.Release.Namespace (include "celln.controlPlaneNamespace" $) | uniq }}
 {{- if lookup "apps/v1" "DaemonSet" $namespace "celln-router" }}
 - DaemonSet celln-router in {{ $namespace }}: a router without a ledger still takes work, and this ledger knows nothing of it. Stop all submissions, settle every outstanding run with the dispatcher that has it, keep receipts and audit, delete the DaemonSet, then install.
 {{- end }}
