@@ -34,7 +34,8 @@ export class RouterLog {
         this.#log.debug({ ...event, durationMs: Math.round(event.durationMs) }, "answered");
         return;
       case "credentials":
-        this.credentialProblem(event.error);
+        if (this.#credentialProblem !== event.error.message) this.#log.error(event.error.message);
+        this.#credentialProblem = event.error.message;
         return;
       case "dropped":
         this.#tell("dropped", {}, "too many connections: one was closed");
@@ -89,11 +90,9 @@ export class RouterLog {
     this.#discoveryProblem = problem;
   }
 
-  /** A token that cannot be used; of requests, or of discovery alone. */
-  credentialProblem(error: Error): void {
-    if (this.#credentialProblem === error.message) return;
-    this.#credentialProblem = error.message;
-    this.#log.error(error.message);
+  /** The discovery token cannot be used, and is left out. */
+  hearDiscoveryToken(error: Error): void {
+    this.#tell("discovery token", {}, `${error.message}; discovery is refused until it can be used`);
   }
 
   hearMismatch({ replica, part }: Mismatch, state: "begun" | "over"): void {

@@ -88,7 +88,7 @@ export async function startRouter(
     for (const count of counted) capacity.see(count);
   }
 
-  const credentials = credentialsOf(config, (error) => events.credentialProblem(error));
+  const credentials = credentialsOf(config, (error) => events.hearDiscoveryToken(error));
   credentials.load();
   const { tlsCert, tlsKey } = config;
   const files =

@@ -1,6 +1,7 @@
 // Leaves this replica's fingerprint beside the ledger every half minute, and looks whether the others' are the same. Nothing here can
 // harm a request: what fails is told, and tried again.
 import { createHash } from "node:crypto";
+import type { Credentials } from "../core/credentials.ts";
 import type { CredentialSource } from "../credential-files.ts";
 import { CredentialError } from "../errors.ts";
 import {
@@ -27,6 +28,8 @@ export interface ReplicaWatchOptions {
   readonly onFailure: (error: unknown) => void;
   /** Time between two looks. @default 30_000 */
   readonly intervalMs?: number;
+  /** How often the tokens are looked at; a look follows when they changed, so that nobody is alarmed by an old note. @default 2_000 */
+  readonly tokenIntervalMs?: number;
 }
 
 /** A note of this many intervals belongs to a replica that is gone. */
@@ -40,7 +43,8 @@ export class ReplicaWatch {
   readonly #intervalMs: number;
   readonly #backends: string;
   readonly #generations: TokenGenerations;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #credentials: Credentials | undefined;
   #mismatches: readonly Mismatch[] = [];
   #replicaCount = 0;
   #isFailing = false;
@@ -52,7 +56,12 @@ export class ReplicaWatch {
     this.#intervalMs = options.intervalMs ?? 30_000;
     this.#backends = `sha256:${createHash("sha256").update(JSON.stringify(options.list)).digest("hex")}`;
     this.#generations = new TokenGenerations(options.ledgerId);
-    this.#timer = setInterval(() => void this.look(), this.#intervalMs).unref();
+    this.#timers = [
+      setInterval(() => void this.look(), this.#intervalMs).unref(),
+      setInterval(() => {
+        if (this.#load() !== this.#credentials) void this.look();
+      }, options.tokenIntervalMs ?? 2_000).unref(),
+    ];
   }
 
   /** In what others are different, as of the last look. */
@@ -90,7 +99,7 @@ export class ReplicaWatch {
 
   /** Takes the note away. Never rejects; idempotent. */
   close(): Promise<void> {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -123,21 +132,25 @@ export class ReplicaWatch {
   }
 
   async #own(): Promise<Fingerprint> {
-    const { replica, credentials } = this.#options;
-    const fingerprint = { version: 1, replica, backends: this.#backends } as const;
+    const fingerprint = { version: 1, replica: this.#options.replica, backends: this.#backends } as const;
+    const credentials = this.#load();
+    this.#credentials = credentials;
+    if (credentials === undefined) return fingerprint;
+    const { client, backend, capability } = credentials;
+    const tokens = {
+      client: await this.#generations.of("client", client),
+      backend: await this.#generations.of("backend", [backend]),
+      capability: await this.#generations.of("capability", capability),
+    };
+    return { ...fingerprint, tokens };
+  }
+
+  /** undefined: they cannot be used, which requests tell of already. The same object as long as they are the same. */
+  #load(): Credentials | undefined {
     try {
-      const { client, backend, capability } = credentials.load();
-      return {
-        ...fingerprint,
-        tokens: {
-          client: await this.#generations.of("client", client),
-          backend: await this.#generations.of("backend", [backend]),
-          capability: await this.#generations.of("capability", capability),
-        },
-      };
+      return this.#options.credentials.load();
     } catch (error) {
-      // Requests tell of it already.
-      if (error instanceof CredentialError) return fingerprint;
+      if (error instanceof CredentialError) return undefined;
       throw error;
     }
   }

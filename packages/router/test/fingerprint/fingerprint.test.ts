@@ -1,0 +1,213 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { openPosixLedger, verifyLedger } from "@cellkit/ledger";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Credentials } from "../../src/core/credentials.ts";
+import { CredentialError } from "../../src/errors.ts";
+import { bucketNotes } from "../../src/fingerprint/bucket-notes.ts";
+import {
+  type Fingerprint,
+  formatFingerprint,
+  type Mismatch,
+  mismatchesOf,
+  parseFingerprint,
+} from "../../src/fingerprint/fingerprint.ts";
+import { openNotes } from "../../src/fingerprint/open-notes.ts";
+import type { ReplicaNotes } from "../../src/fingerprint/replica-notes.ts";
+import { ReplicaWatch } from "../../src/fingerprint/replica-watch.ts";
+import { TokenGenerations } from "../../src/fingerprint/token-generation.ts";
+import { until } from "../support/until.ts";
+
+const list = `sha256:${"ab".repeat(32)}`;
+const own: Fingerprint = {
+  version: 1,
+  replica: "a",
+  backends: list,
+  tokens: { client: "0001", backend: "0002", capability: "none" },
+};
+const tokens = ["client-token-of-this-test-1", "backend-token-of-this-test-1"] as const;
+const credentials: Credentials = {
+  client: [Buffer.from(tokens[0])],
+  backend: Buffer.from(tokens[1]),
+  capability: [],
+};
+
+describe("a comparison", () => {
+  it.each([
+    ["the same", {}, []],
+    ["another list", { backends: `sha256:${"cd".repeat(32)}` }, ["backends"]],
+    ["another client token", { tokens: { ...own.tokens, client: "0009" } }, ["client"]],
+    ["a second client token", { tokens: { ...own.tokens, client: "0001+0009" } }, ["client"]],
+    ["a capability token", { tokens: { ...own.tokens, capability: "0009" } }, ["capability"]],
+    ["tokens that cannot be used", { tokens: undefined }, []],
+  ] as const)("%s", (_, difference, parts) => {
+    const other = { ...own, replica: "b", ...difference } as Fingerprint;
+    expect(mismatchesOf(own, [other])).toEqual(parts.map((part) => ({ replica: "b", part })));
+  });
+});
+
+describe("a text", () => {
+  it("is read as it was written", () => expect(parseFingerprint(formatFingerprint(own))).toEqual(own));
+
+  it.each([
+    ["no JSON", "{"],
+    ["another version", JSON.stringify({ ...own, version: 2 })],
+    ["no list", JSON.stringify({ ...own, backends: "x" })],
+    ["one that is too long", formatFingerprint(own) + " ".repeat(5_000)],
+  ])("that is %s is none", (_, text) => expect(parseFingerprint(text)).toBeUndefined());
+});
+
+describe("a token's generation", () => {
+  it("is 16 bits, of the ledger and the role, the same for the same token", async () => {
+    const one = new TokenGenerations("ledger-1");
+    const found = await one.of("client", credentials.client);
+    expect(found).toMatch(/^[0-9a-f]{4}$/);
+    expect(await new TokenGenerations("ledger-1").of("client", credentials.client)).toBe(found);
+    const others = [
+      await new TokenGenerations("ledger-2").of("client", credentials.client),
+      await one.of("backend", credentials.client),
+      await one.of("client", [credentials.backend]),
+    ];
+    expect(others).not.toContain(found);
+  });
+
+  it("does not depend on which token came first", async () => {
+    const generations = new TokenGenerations("ledger-1");
+    const both = [credentials.client[0] as Buffer, credentials.backend];
+    expect(await generations.of("client", both.toReversed())).toBe(await generations.of("client", both));
+  });
+});
+
+describe("replicas on one ledger", () => {
+  let directory: string;
+  let open: () => Promise<ReplicaNotes>;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "router-fingerprint-"));
+    open = () => openNotes(directory, {});
+  });
+  afterEach(() => rm(directory, { recursive: true, force: true }));
+
+  async function watch(replica: string, difference: Partial<Credentials> & { list?: string[] } = {}) {
+    const heard: (Mismatch & { state: string })[] = [];
+    const failures: unknown[] = [];
+    const notes = await open();
+    const { list: other, ...tokens } = difference;
+    const replicas = new ReplicaWatch({
+      replica,
+      ledgerId: "ledger-1",
+      notes,
+      credentials: { load: () => ({ ...credentials, ...tokens }) },
+      list: other ?? ["http://a", "http://b"],
+      onMismatch: (mismatch, state) => heard.push({ ...mismatch, state }),
+      onFailure: (error) => failures.push(error),
+    });
+    return { replicas, heard, failures, notes };
+  }
+  describe.each([
+    ["a directory", () => openNotes(directory, {})],
+    ["a bucket", async () => bucketNotes(pathToFileURL(directory).href, {})],
+  ])("in %s", (_, openHere) => {
+    beforeEach(() => {
+      open = openHere;
+    });
+
+    it("hear of another list and another token, and when it is over", async () => {
+      const a = await watch("a");
+      const b = await watch("b", {
+        list: ["http://b", "http://a"],
+        backend: Buffer.from("other-token-of-24-letters"),
+      });
+      await a.replicas.look();
+      await b.replicas.look();
+      expect(b.heard).toEqual([
+        { replica: "a", part: "backends", state: "begun" },
+        { replica: "a", part: "backend", state: "begun" },
+      ]);
+      expect([a.heard, b.replicas.replicaCount]).toEqual([[], 2]);
+      await a.replicas.look();
+      expect(a.heard).toMatchObject([
+        { replica: "b", state: "begun" },
+        { replica: "b", state: "begun" },
+      ]);
+      await b.replicas.close();
+      await a.replicas.look();
+      expect([a.replicas.mismatches, a.replicas.replicaCount, a.heard.length]).toEqual([[], 1, 4]);
+      await a.replicas.close();
+    });
+  });
+
+  it("no token, nor a plain hash of one, is in what they leave", async () => {
+    const { replicas } = await watch("a");
+    await replicas.look();
+    const folder = join(directory, "cellkit-router");
+    const text = await readFile(join(folder, "cellkit-router-a.fingerprint"), "utf8");
+    expect(parseFingerprint(text)?.tokens?.client).toHaveLength(4);
+    for (const token of tokens) expect(text).not.toContain(token);
+    await replicas.close();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("a replica that is gone is not compared, and a stranger's file is none", async () => {
+    const { replicas, notes, heard } = await watch("a");
+    await notes.write("b", formatFingerprint({ ...own, replica: "b" }));
+    await replicas.look();
+    expect(heard.length).toBeGreaterThan(0);
+    const folder = join(directory, "cellkit-router");
+    await writeFile(join(folder, "cellkit-router-c.fingerprint"), "hello");
+    await writeFile(join(folder, "notes.json"), "{}");
+    const old = new Date(Date.now() - 150_000);
+    await utimes(join(folder, "cellkit-router-b.fingerprint"), old, old);
+    await replicas.look();
+    expect([replicas.mismatches, replicas.replicaCount]).toEqual([[], 1]);
+    await replicas.close();
+  });
+
+  it("a ledger's check finds nothing foreign", async () => {
+    await using ledger = await openPosixLedger({ directory });
+    const { replicas } = await watch("a.json");
+    await replicas.look();
+    await ledger.claim("id", "body", async () => "http://a");
+    expect(await verifyLedger(ledger)).toMatchObject({ recordCount: 1, foreignCount: 0, corruptCount: 0 });
+    await replicas.close();
+  });
+
+  it("tokens that cannot be used keep the list from nobody", async () => {
+    const notes = await openNotes(directory, {});
+    const replicas = new ReplicaWatch({
+      replica: "a",
+      ledgerId: "l",
+      notes,
+      credentials: {
+        load: () => {
+          throw new CredentialError("client", "the file is gone");
+        },
+      },
+      list: [],
+      onMismatch: () => undefined,
+      onFailure: () => undefined,
+    });
+    await replicas.look();
+    expect(parseFingerprint((await notes.list())[0]?.text ?? "")).toMatchObject({
+      replica: "a",
+      backends: expect.stringMatching(/^sha256:/),
+    });
+    await replicas.close();
+  });
+
+  it("a store that fails is told once, and works again", async () => {
+    const missing = join(directory, "missing");
+    open = () => openNotes(missing, {});
+    const { replicas, failures } = await watch("a");
+    await replicas.look();
+    await replicas.look();
+    expect([failures.length, replicas.isFailing]).toEqual([1, true]);
+    await mkdir(missing);
+    await until("a look that works", async () => {
+      await replicas.look();
+      return !replicas.isFailing;
+    });
+    await replicas.close();
+  });
+});
