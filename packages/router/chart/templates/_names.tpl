@@ -62,6 +62,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- if .requireExistingLedger }}
 - --require-existing-ledger
 {{- end }}
+- --max-connections={{ .maxConnections }}
 - --log-level={{ .logLevel }}
 - --log-format=json
 {{- end -}}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startCluster } from "./support/cluster.ts";
+import { clusterRefusals, preparedCluster } from "./support/cluster-refusals.ts";
 import {
   chartDirectory,
   type HelmAnswer,
@@ -9,7 +10,6 @@ import {
   userValues,
   type Values,
 } from "./support/helm.ts";
-import { clusterRefusals, preparedCluster } from "./support/refusal-cases.ts";
 
 describe.skipIf(helm === undefined)("an install asks the cluster and refuses", () => {
   it.concurrent.each(clusterRefusals)("$rule", async ({ values, cluster, says }) => {
@@ -47,7 +47,7 @@ describe.skipIf(helm === undefined)(
         "GET /api/v1/namespaces/celln-system/services/celln-router",
         "GET /apis/apps/v1/namespaces/celln-system/daemonsets/celln-router",
         "GET /apis/apps/v1/namespaces/celln-system/deployments/celln-router",
-      "GET /apis/apps/v1/namespaces/control-plane/daemonsets/celln-router",
+        "GET /apis/apps/v1/namespaces/control-plane/daemonsets/celln-router",
         "GET /apis/apps/v1/namespaces/sympozium-system/daemonsets/celln-router",
         "GET /apis/networking.k8s.io/v1/namespaces/celln-system/networkpolicies/celln-router-ingress",
         "GET /apis/policy/v1/namespaces/celln-system/poddisruptionbudgets/celln-router",

@@ -48,6 +48,7 @@ const dimensions: readonly (readonly [string, Values])[] = [
     "what belongs to other charts, off",
     { bootstrap: { enabled: false, size: "1Gi" }, fleet: { enabled: false } },
   ],
+  ["as many connections as there can be", { router: { maxConnections: 65_536 } }],
   ["debug logs", { router: { logLevel: "debug" } }],
 ];
 

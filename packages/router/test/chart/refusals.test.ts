@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { clusterRefusals } from "./support/cluster-refusals.ts";
 import { chartDirectory, helm, problemsIn, render, template, userValues } from "./support/helm.ts";
-import { clusterRefusals, refusals } from "./support/refusal-cases.ts";
+import { refusals } from "./support/refusal-cases.ts";
 
 describe.skipIf(helm === undefined)("the chart refuses", () => {
   it.concurrent.each(refusals)("$rule", async ({ values, says }) => {

@@ -44,6 +44,7 @@ describe.skipIf(helm === undefined)("the chart", () => {
         "--token-file=/etc/celln/backend/token",
         "--capability-token-file=/etc/celln/capability/token",
         "--ownership-dir=/var/lib/celln/ownership",
+        "--max-connections=4096",
         "--log-level=info",
         "--log-format=json",
       ],
@@ -167,7 +168,7 @@ describe.skipIf(helm === undefined)("the chart", () => {
         readOnlyRootFilesystem: true,
         capabilities: { drop: ["ALL"] },
       });
-      expect(container.resources.limits["memory"]).toBe("512Mi");
+      expect(container.resources.limits["memory"]).toBe("1Gi");
     }
   });
 

@@ -14,7 +14,7 @@ const kinds = {
 
 type Json = Record<string, unknown>;
 /** The parts of a pod that tests look at. */
-export interface PodSpec {
+interface PodSpec {
   automountServiceAccountToken: boolean;
   terminationGracePeriodSeconds: number;
   securityContext: Json;
@@ -22,7 +22,7 @@ export interface PodSpec {
   containers: Container[];
   volumes: Volume[];
 }
-export interface Container {
+interface Container {
   name: string;
   image: string;
   imagePullPolicy: string;
@@ -38,9 +38,14 @@ export interface Container {
     subPath?: string;
     subPathExpr?: string;
   }[];
-  [probe: `${string}Probe`]: { httpGet: { path: string; port: string } };
+  startupProbe?: Probe;
+  readinessProbe?: Probe;
+  livenessProbe?: Probe;
 }
-export interface Volume {
+interface Probe {
+  httpGet: { path: string; port: string };
+}
+interface Volume {
   name: string;
   secret?: { secretName: string; defaultMode: number; items?: { key: string; path: string }[] };
   persistentVolumeClaim?: { claimName: string };
