@@ -28,8 +28,9 @@ export function statusOf(answer: Uint8Array): number {
   const start = Buffer.from(answer.buffer, answer.byteOffset, Math.min(answer.length, 256)).toString(
     "latin1",
   );
-  const word = /^[^\r\n]*?\s+(\d{3})(?:\s|$)/.exec(start)?.[1] ?? "502";
-  return Number(word);
+  const [line = ""] = start.split(/[\r\n]/, 1);
+  const [, word = ""] = line.split(/\s+/, 2);
+  return /^\d{3}$/.test(word) ? Number(word) : 502;
 }
 
 /** Where the body of an answer begins; undefined where its head has no end, which makes it no answer. */

@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { createBackendList, type DiscoveryEvent, parseDiscovery, RouterOptionError } from "../src/index.ts";
+
+afterEach(() => vi.useRealTimers());
+
+describe("a fixed list", () => {
+  it("keeps its order, once each, without slashes at the end", async () => {
+    const list = createBackendList({ origins: ["http://b", "http://a/", "http://b//"] });
+    expect(await list.origins()).toEqual(["http://b", "http://a"]);
+  });
+
+  it.each([[["https://a"]], [["http://a", "a:1"]], [[""]]])("of %j is refused", (origins) => {
+    expect(() => createBackendList({ origins })).toThrow(RouterOptionError);
+  });
+
+  it("may not be empty without a name", () => {
+    expect(() => createBackendList({})).toThrow(/no dispatchers/);
+  });
+});
+
+describe("a name", () => {
+  it.each([
+    ["cells.ns.svc", { name: "cells.ns.svc", port: 8787 }],
+    ["cells:80", { name: "cells", port: 80 }],
+  ])("%s is read", (text, discovery) => {
+    expect(parseDiscovery(text)).toEqual(discovery);
+  });
+
+  it.each(["", ":80", "a:", "a:0", "a:65536", "a:b", "a b", "http://a", "[::1]:80"])("%j is none", (text) => {
+    expect(() => parseDiscovery(text)).toThrow(RouterOptionError);
+  });
+});
+
+/** A list behind a resolver that a test controls. */
+function discovered(origins: string[] = []) {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  const events: DiscoveryEvent[] = [];
+  const dns = { answer: async (): Promise<string[]> => [], lookups: 0 };
+  const list = createBackendList({
+    origins,
+    discovery: { name: "cells", port: 8787 },
+    resolve: () => {
+      dns.lookups += 1;
+      return dns.answer();
+    },
+    onEvent: (event) => events.push(event),
+  });
+  return { list, dns, events };
+}
+
+describe("discovered dispatchers", () => {
+  it("stand behind the fixed ones, sorted, once each", async () => {
+    const { list, dns, events } = discovered(["http://10.0.0.2:8787", "http://z"]);
+    dns.answer = async () => ["10.0.0.9", "10.0.0.10", "fd00::1", "10.0.0.2", "10.0.0.9"];
+    expect(await list.origins()).toEqual([
+      "http://10.0.0.2:8787",
+      "http://z",
+      "http://10.0.0.10:8787",
+      "http://10.0.0.9:8787",
+      "http://[fd00::1]:8787",
+    ]);
+    expect(events).toEqual([{ kind: "discovery", name: "cells", originCount: 4, problem: undefined }]);
+  });
+
+  it("are looked up once for all who ask at once, and again when they are used after five seconds", async () => {
+    const { list, dns } = discovered();
+    await Promise.all([list.origins(), list.origins(), list.origins()]);
+    expect(dns.lookups).toBe(1);
+    vi.advanceTimersByTime(4_999);
+    await list.origins();
+    expect(dns.lookups).toBe(1);
+    vi.advanceTimersByTime(1);
+    dns.answer = async () => ["10.0.0.1"];
+    expect(await list.origins()).toEqual(["http://10.0.0.1:8787"]);
+    expect(dns.lookups).toBe(2);
+  });
+
+  it("stay when a lookup fails, and it is not tried again for five seconds", async () => {
+    const { list, dns, events } = discovered();
+    dns.answer = async () => ["10.0.0.1"];
+    await list.origins();
+    vi.advanceTimersByTime(5_000);
+    dns.answer = () => Promise.reject(Object.assign(new TypeError("x"), { code: "ENOTFOUND" }));
+    expect(await list.origins()).toEqual(["http://10.0.0.1:8787"]);
+    vi.advanceTimersByTime(4_999);
+    expect(await list.origins()).toEqual(["http://10.0.0.1:8787"]);
+    expect(dns.lookups).toBe(2);
+    expect(events.at(-1)).toMatchObject({ originCount: 1, problem: "ENOTFOUND" });
+  });
+
+  it("go when a lookup says that there is nobody", async () => {
+    const { list, dns } = discovered();
+    dns.answer = async () => ["10.0.0.1"];
+    await list.origins();
+    vi.advanceTimersByTime(5_000);
+    dns.answer = async () => [];
+    expect(await list.origins()).toEqual([]);
+  });
+
+  it("do not hold a request when a lookup hangs, and count when it ends after all", async () => {
+    const { list, dns } = discovered(["http://a"]);
+    const { promise, resolve } = Promise.withResolvers<string[]>();
+    dns.answer = () => promise;
+    const waiting = list.origins();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await waiting).toEqual(["http://a"]);
+    resolve(["10.0.0.1"]);
+    await promise;
+    expect(await list.origins()).toEqual(["http://a", "http://10.0.0.1:8787"]);
+    expect(dns.lookups).toBe(1);
+  });
+});
+
+it("the system's resolver is asked where no other is given", async () => {
+  const list = createBackendList({ discovery: { name: "localhost", port: 1 } });
+  expect(await list.origins()).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^http:\/\/(127\.0\.0\.1|\[::1\]):1$/)]),
+  );
+});

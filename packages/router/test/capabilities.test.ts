@@ -1,0 +1,82 @@
+import { expect, it } from "vitest";
+import { openTestRouter, tokens } from "./support/router.ts";
+import { type Answerer, jsonAnswer, ScriptedBackend } from "./support/scripted-backend.ts";
+import { until } from "./support/until.ts";
+import { vectors } from "./support/vectors.ts";
+
+const report = vectors.http.find(({ name }) => name === "capabilities: two eligible nodes")
+  ?.backendTranscript[0]?.reply?.json;
+const reporting: Answerer = () => jsonAnswer(200, report);
+const discover = (router: {
+  read(path: string, token: string): ReturnType<typeof import("./support/raw-call.ts").rawCall>;
+}) => router.read("/v1/capabilities", tokens.capability);
+
+it("one dead node does not hide the others: the answer comes in under four seconds", async () => {
+  await using alive = await ScriptedBackend.open(reporting);
+  await using silent = await ScriptedBackend.open(() => "hang");
+  await using dripping = await ScriptedBackend.open((_request, socket) => {
+    const timer = setInterval(() => socket.write("H"), 50);
+    socket.once("close", () => clearInterval(timer));
+    return "hang";
+  });
+  await using router = await openTestRouter([silent, alive, dripping]);
+  const startedMs = performance.now();
+  const answer = await discover(router);
+  expect(performance.now() - startedMs).toBeLessThan(4_000);
+  expect(JSON.parse(answer?.body ?? "")).toMatchObject({
+    eligibleNodes: 1,
+    nodes: [
+      { index: 0, preflightEligible: false },
+      { index: 1, preflightEligible: true },
+      { index: 2, preflightEligible: false },
+    ],
+  });
+  expect(alive.requests[0]?.fields).toEqual([
+    ["Host", "dispatcher"],
+    ["Authorization", `Bearer ${tokens.backend}`],
+    ["Connection", "close"],
+  ]);
+});
+
+it("callers that come meanwhile share the answer, and the next one asks again", async () => {
+  const held = Promise.withResolvers<void>();
+  await using backend = await ScriptedBackend.open(async () => {
+    await held.promise;
+    return jsonAnswer(200, report);
+  });
+  await using router = await openTestRouter([backend]);
+  const first = discover(router);
+  await until("the first probe", () => backend.calls.length === 1);
+  const others = [discover(router), discover(router)];
+  await until("three requests", () => router.router.counts().running === 3);
+  held.resolve();
+  const answers = await Promise.all([first, ...others]);
+  expect(new Set(answers.map((answer) => answer?.body)).size).toBe(1);
+  expect(backend.calls).toHaveLength(1);
+  expect(router.events).toContainEqual(expect.objectContaining({ kind: "capabilities", sharedCount: 2 }));
+  await discover(router);
+  expect(backend.calls).toHaveLength(2);
+});
+
+it("a report of more than 64 KiB is none, and one of exactly as much is", async () => {
+  const padded = (bytes: number) => {
+    const text = JSON.stringify({ ...(report as object), padding: "" });
+    const empty = jsonAnswer(200, text).length;
+    // One digit more of the length itself.
+    return jsonAnswer(200, text.replace('"padding":""', `"padding":"${"x".repeat(bytes - empty - 2)}"`));
+  };
+  expect([padded(65_536).length, padded(65_537).length]).toEqual([65_536, 65_537]);
+  await using fitting = await ScriptedBackend.open(() => padded(65_536));
+  await using large = await ScriptedBackend.open(() => padded(65_537));
+  await using router = await openTestRouter([fitting, large]);
+  expect(JSON.parse((await discover(router))?.body ?? "")).toMatchObject({
+    nodes: [{ preflightEligible: true }, { preflightEligible: false }],
+  });
+});
+
+it("memory of a node above 2^53 keeps its digits", async () => {
+  const text = JSON.stringify(report).replace(/"memory_bytes":\d+/, '"memory_bytes":18446744073709551615');
+  await using backend = await ScriptedBackend.open(() => jsonAnswer(200, text));
+  await using router = await openTestRouter([backend]);
+  expect((await discover(router))?.body).toContain('"memory_bytes":18446744073709551615,');
+});

@@ -1,0 +1,169 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type CredentialError, type CredentialFileOptions, createCredentialFiles } from "../src/index.ts";
+import { openTestRouter, tokens, writeTokens } from "./support/router.ts";
+import { ScriptedBackend } from "./support/scripted-backend.ts";
+
+let directory: string;
+let files: ReturnType<typeof writeTokens>;
+const another = "another-another-another-another";
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "cellkit-router-tokens-"));
+  files = writeTokens(directory);
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const open = (options: Partial<CredentialFileOptions> = {}) =>
+  createCredentialFiles({ ...files, ...options });
+const texts = (list: readonly Uint8Array[]) => list.map((token) => Buffer.from(token).toString());
+
+describe("tokens are read", () => {
+  it("from three files", () => {
+    const { client, backend, capability } = open().load();
+    expect([texts(client), texts([backend]), texts(capability)]).toEqual([
+      [tokens.client],
+      [tokens.backend],
+      [tokens.capability],
+    ]);
+  });
+
+  it("anew when a file was replaced, written over with as many bytes, or is another one behind a link", () => {
+    const source = open();
+    const client = () => texts(source.load().client)[0];
+    source.load();
+    writeFileSync(`${files.client}.new`, another);
+    renameSync(`${files.client}.new`, files.client);
+    expect(client()).toBe(another);
+    for (let round = 0; round < 50; round += 1) {
+      writeFileSync(files.client, `another-another-another-another-${round + 10}`);
+      expect(client()).toBe(`another-another-another-another-${round + 10}`);
+    }
+    // As Kubernetes does it: the file's directory is a link, and the link is replaced.
+    for (const generation of ["one", "two"]) {
+      mkdirSync(join(directory, generation));
+      writeFileSync(join(directory, generation, "token"), `${generation}-${another}`);
+    }
+    symlinkSync("one", join(directory, "data"));
+    const linked = open({ client: join(directory, "data", "token") });
+    expect(texts(linked.load().client)).toEqual([`one-${another}`]);
+    symlinkSync("two", join(directory, "data.new"));
+    renameSync(join(directory, "data.new"), join(directory, "data"));
+    expect(texts(linked.load().client)).toEqual([`two-${another}`]);
+  });
+
+  it("no second time while the files are the same, once they have settled", async () => {
+    const source = open();
+    const first = source.load();
+    expect(source.load()).toBe(first);
+    utimesSync(files.client, 1, 1);
+    // Other times, the same bytes: read again, and found equal.
+    expect(source.load().client[0]).toBe(first.client[0]);
+  });
+});
+
+describe("tokens cannot be used", () => {
+  const problemOf = (options: Partial<CredentialFileOptions> = {}) => {
+    try {
+      open(options).load();
+    } catch (error) {
+      return error as CredentialError;
+    }
+    return undefined;
+  };
+
+  it.each([
+    ["a file is missing", () => unlinkSync(files.backend), "backend", /ENOENT/],
+    ["a file is short", () => writeFileSync(files.client, "short"), "client", /fewer than 24/],
+    ["a file is long", () => writeFileSync(files.client, "x".repeat(4_097)), "client", /longer than 4096/],
+    ["discovery has none", () => writeFileSync(files.capability, ""), "capability", /fewer/],
+    [
+      "two are equal",
+      () => writeFileSync(files.capability, ` ${tokens.client}\n`),
+      undefined,
+      /equals the client/,
+    ],
+  ] as const)("when %s", (_state, change, role, message) => {
+    change();
+    const error = problemOf();
+    expect(error).toMatchObject({
+      code: "CELLKIT_ROUTER_CREDENTIALS",
+      role,
+      message: expect.stringMatching(message),
+    });
+    expect(error?.message).not.toMatch(/client-client|discovery-discovery/);
+  });
+
+  it("when a path is a directory, or a pipe that nobody writes to", () => {
+    expect(problemOf({ client: directory })?.message).toMatch(/no regular file/);
+    execFileSync("mkfifo", [join(directory, "pipe")]);
+    expect(problemOf({ client: join(directory, "pipe") })?.message).toMatch(/no regular file/);
+  });
+
+  it("until they can again", () => {
+    const source = open();
+    source.load();
+    writeFileSync(files.client, "short");
+    expect(() => source.load()).toThrow(/fewer/);
+    writeFileSync(files.client, another);
+    expect(texts(source.load().client)).toEqual([another]);
+  });
+});
+
+describe("where it was asked for", () => {
+  it("a second token of a role is taken, too, and may be missing", () => {
+    const otherClient = join(directory, "other");
+    const source = open({ otherClient });
+    expect(texts(source.load().client)).toEqual([tokens.client]);
+    writeFileSync(otherClient, another);
+    expect(texts(source.load().client)).toEqual([tokens.client, another]);
+    writeFileSync(otherClient, tokens.backend);
+    expect(() => source.load()).toThrow(/client token equals the backend/);
+    writeFileSync(otherClient, "short");
+    expect(() => source.load()).toThrow(/fewer/);
+  });
+
+  it("a broken discovery token stops discovery alone", () => {
+    const problems: string[] = [];
+    const source = open({ isolateCapability: true, onProblem: ({ message }) => problems.push(message) });
+    expect(source.load().capability).toHaveLength(1);
+    for (const broken of ["short", tokens.client, tokens.backend]) {
+      writeFileSync(files.capability, broken);
+      expect(source.load().capability).toEqual([]);
+    }
+    expect(problems.map((problem) => /fewer|client|backend/.exec(problem)?.[0])).toHaveLength(3);
+    writeFileSync(files.client, "short");
+    expect(() => source.load()).toThrow(/client/);
+  });
+});
+
+it("a router refuses everybody until its tokens can be used, and goes on by itself", async () => {
+  await using backend = await ScriptedBackend.open();
+  await using router = await openTestRouter([backend]);
+  writeFileSync(router.tokenFiles.capability, "short");
+  const refused = await router.submit("run-1");
+  expect([refused?.status, refused?.body]).toEqual([503, '{"error":"router credentials unavailable"}']);
+  expect(router.events).toContainEqual({
+    kind: "credentials",
+    error: expect.objectContaining({ role: "capability" }),
+  });
+  writeFileSync(router.tokenFiles.capability, tokens.capability);
+  expect((await router.submit("run-1"))?.status).toBe(202);
+  writeFileSync(router.tokenFiles.client, another);
+  expect((await router.read("/v1/executions/run-1"))?.status).toBe(401);
+  expect((await router.read("/v1/executions/run-1", another))?.status).toBe(200);
+  chmodSync(router.tokenFiles.client, 0o600);
+});

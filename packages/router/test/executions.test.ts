@@ -1,0 +1,199 @@
+import {
+  CorruptRecordError,
+  LedgerBusyError,
+  LedgerUnavailableError,
+  openMemoryLedger,
+} from "@cellkit/ledger";
+import { describe, expect, it } from "vitest";
+import { rawCall } from "./support/raw-call.ts";
+import { bodiless, openTestRouter, submission, tokens } from "./support/router.ts";
+import { type Answerer, jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
+import { until } from "./support/until.ts";
+
+const uncertain = { error: "submission outcome unknown; owner retained; POST will not be replayed" };
+const noOwnership = { error: "ownership unavailable; retry same request without changing id" };
+const lost = { error: "recorded owner unavailable or outcome lost; no reroute or replay" };
+const json = (answer: { body: string } | undefined) => JSON.parse(answer?.body ?? "null");
+const posts = ({ calls }: ScriptedBackend) => calls.filter((call) => call === "POST /v1/executions");
+
+/** Healthy; POSTs are answered by `answer`. */
+const posting =
+  (answer: Answerer): Answerer =>
+  (request, socket) =>
+    request.method === "POST" && request.path === "/v1/executions"
+      ? answer(request, socket)
+      : willing(request, socket);
+
+describe("a submission", () => {
+  it("reaches its dispatcher as it came, with the backend token, names with capitals, and nothing of the caller's headers", async () => {
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([backend]);
+    const answer = await router.submit("run-1", "X-Secret: hidden\r\nCookie: hidden\r\n");
+    expect(answer?.status).toBe(202);
+    expect(backend.calls).toEqual(["GET /v1/health", "POST /v1/executions"]);
+    expect(backend.requests[1]?.fields).toEqual([
+      ["Host", backend.origin],
+      ["Authorization", `Bearer ${tokens.backend}`],
+      ["Content-Type", "application/json"],
+      ["Content-Length", "25"],
+      ["Connection", "close"],
+    ]);
+    expect(backend.requests[1]?.body.toString()).toBe('{"id":"run-1","task":"x"}');
+  });
+
+  it("is answered with the dispatcher's own bytes", async () => {
+    const odd = "HTTP/1.0 418 I'm odd\r\nX-Odd: é\r\nx-odd:2\r\n\r\nnot JSON, no length";
+    await using backend = await ScriptedBackend.open(posting(() => odd));
+    await using router = await openTestRouter([backend]);
+    const answer = await rawCall(router.port, submission("run-1"));
+    expect(Buffer.from(answer?.text ?? "", "latin1").toString()).toBe(odd);
+  });
+
+  it.each<[string, Answerer]>([
+    ["the connection is closed", () => undefined],
+    ["the connection is reset", (_request, socket) => void socket.resetAndDestroy()],
+    ["the head is cut", () => "HTTP/1.1 202 OK\r\nContent-Length: 2\r\n"],
+    ["the answer is not UTF-8", () => Buffer.from("HTTP/1.1 202 OK\r\n\r\n\xff", "latin1")],
+    ["the answer is too large", () => `HTTP/1.1 202 OK\r\n\r\n${"x".repeat(5_000)}`],
+    ["nothing comes", () => "hang"],
+  ])("is uncertain and never sent again when %s", async (_fault, answer) => {
+    await using backend = await ScriptedBackend.open(posting(answer));
+    await using router = await openTestRouter([backend], {
+      limits: { operationMs: 300, answerBytes: 4_096 },
+    });
+    const first = await router.submit("run-1");
+    expect([first?.status, json(first)]).toEqual([503, uncertain]);
+    backend.answer = (request, socket) =>
+      request.path === "/v1/executions/run-1"
+        ? jsonAnswer(404, { error: "unknown execution" })
+        : willing(request, socket);
+    const again = await router.submit("run-1");
+    expect([again?.status, json(again)]).toEqual([503, lost]);
+    expect(posts(backend)).toHaveLength(1);
+    expect(router.events).toContainEqual({ kind: "uncertain", backend: backend.origin });
+  });
+
+  it("is uncertain when its dispatcher went away behind the claim", async () => {
+    const backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([backend], {
+      placement: async ({ backends, health }) => {
+        for (const origin of backends) expect((await health(origin)).healthy).toBe(true);
+        await backend.close();
+        return backends[0];
+      },
+    });
+    expect(json(await router.submit("run-1"))).toEqual(uncertain);
+    expect(await router.ledger.lookup("run-1")).toMatchObject({ backend: backend.origin });
+  });
+
+  it("of 64 at once with one id has one POST", async () => {
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([backend]);
+    const answers = await Promise.all(Array.from({ length: 64 }, () => router.submit("run-1")));
+    expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set([200, 202]));
+    expect(posts(backend)).toHaveLength(1);
+  });
+
+  it("of many ids at once asks for health far less often than it posts", async () => {
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([backend]);
+    await Promise.all(Array.from({ length: 64 }, (_, at) => router.submit(`run-${at}`)));
+    expect(posts(backend)).toHaveLength(64);
+    expect(backend.calls.filter((call) => call === "GET /v1/health").length).toBeLessThan(64);
+  });
+
+  it("goes where a rule of the user's own says, and nowhere that is no backend", async () => {
+    await using one = await ScriptedBackend.open();
+    await using other = await ScriptedBackend.open();
+    let place: string | undefined = other.origin;
+    await using router = await openTestRouter([one, other], { placement: async () => place });
+    expect((await router.submit("run-1"))?.status).toBe(202);
+    expect([one.calls, posts(other).length]).toEqual([[], 1]);
+    for (place of [undefined, "http://10.0.0.1:1"])
+      expect(json(await router.submit("run-2"))).toEqual(noOwnership);
+    expect(await router.ledger.lookup("run-2")).toBeUndefined();
+  });
+
+  it.each([
+    ["busy", new LedgerBusyError("x", 1)],
+    ["unavailable", new LedgerUnavailableError("x", "disk", "maybe")],
+    ["corrupt", new CorruptRecordError("x", "0", "cut")],
+    ["broken in an unknown way", new TypeError("defect")],
+  ])("sends nothing when the ledger is %s", async (_state, error) => {
+    await using backend = await ScriptedBackend.open();
+    const ledger = await openMemoryLedger();
+    const failing = Object.assign(ledger, {
+      claim: () => Promise.reject(error),
+      lookup: () => Promise.reject(error),
+    });
+    await using router = await openTestRouter([backend], { ledger: failing });
+    const answer = await router.submit("run-1");
+    expect([answer?.status, json(answer)]).toEqual([503, noOwnership]);
+    const read = await router.read("/v1/executions/run-1");
+    expect([read?.status, json(read)]).toEqual([503, { error: "execution ownership unavailable" }]);
+    expect(backend.calls).toEqual([]);
+    expect(router.events.some(({ kind }) => kind === "defect")).toBe(error instanceof TypeError);
+  });
+});
+
+describe("calls about an execution", () => {
+  it("go to the recorded owner, whatever its health", async () => {
+    await using backend = await ScriptedBackend.open(({ method, path }) =>
+      path === "/v1/health" ? jsonAnswer(503, {}) : jsonAnswer(method === "POST" ? 202 : 200, { path }),
+    );
+    await using router = await openTestRouter([backend]);
+    await router.ledger.claim("run-1", "x", async () => backend.origin);
+    expect(json(await router.read("/v1/executions/run-1"))).toEqual({ path: "/v1/executions/run-1" });
+    expect(json(await router.read("/v1/executions/run-1/audit"))).toEqual({
+      path: "/v1/executions/run-1/audit",
+    });
+    const cancelled = await rawCall(router.port, bodiless("POST", "/v1/executions/run-1/cancel"));
+    expect(cancelled?.status).toBe(202);
+    expect(backend.requests[2]?.fields).toContainEqual(["Content-Length", "0"]);
+  });
+
+  it("show no token to an owner that is not configured", async () => {
+    await using backend = await ScriptedBackend.open();
+    await using removed = await ScriptedBackend.open();
+    await using router = await openTestRouter([backend]);
+    await router.ledger.claim("run-1", "x", async () => removed.origin);
+    const answer = await router.read("/v1/executions/run-1");
+    expect(json(answer)).toEqual({ error: "recorded owner removed from configured backends; no reroute" });
+    expect([backend.calls, removed.calls]).toEqual([[], []]);
+  });
+});
+
+it("prewarming has no fallback, no health probe and no record", async () => {
+  await using backend = await ScriptedBackend.open(() => undefined);
+  await using other = await ScriptedBackend.open();
+  await using router = await openTestRouter([backend, other]);
+  const body = '{"id":"run-1"}';
+  const answer = await rawCall(
+    router.port,
+    `POST /v1/artifacts/prewarm HTTP/1.1\r\nAuthorization: Bearer ${tokens.client}\r\nX-Celln-Backend: ${backend.origin}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  expect(json(answer)).toEqual({ error: "pinned prewarm unavailable; no fallback" });
+  expect([backend.calls, other.calls]).toEqual([["POST /v1/artifacts/prewarm"], []]);
+  expect(await router.ledger.lookup("run-1")).toBeUndefined();
+});
+
+it("events tell what happened, without ids, bodies or tokens", async () => {
+  await using backend = await ScriptedBackend.open();
+  await using router = await openTestRouter([backend]);
+  await router.submit("run-secret");
+  await router.read("/v1/executions/run-secret");
+  await router.read("/v1/executions/run-secret", "wrong-wrong-wrong-wrong-wrong");
+  const requests = await until("three requests", () => {
+    const found = router.events.filter((event) => event.kind === "request");
+    return found.length === 3 && found;
+  });
+  expect(requests).toEqual([
+    { kind: "request", route: "submit", status: 202, refusal: undefined, durationMs: expect.any(Number) },
+    { kind: "request", route: "read", status: 200, refusal: undefined, durationMs: expect.any(Number) },
+    { kind: "request", route: "read", status: 401, refusal: "unauthorized", durationMs: expect.any(Number) },
+  ]);
+  expect(router.events.map(({ kind }) => kind)).toEqual(
+    expect.arrayContaining(["claim", "placed", "health", "backend"]),
+  );
+  expect(JSON.stringify(router.events)).not.toMatch(/run-secret|wrong-wrong|backend-backend|client-client/);
+});
