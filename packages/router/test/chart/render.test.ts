@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import {
   chartDirectory,
   helm,
@@ -8,6 +11,7 @@ import {
   runHelm,
   template,
   userValues,
+  type Values,
 } from "./support/helm.ts";
 import { danglingNames, deploymentSpec, schemaProblem, unknownFields } from "./support/kubernetes.ts";
 
@@ -54,6 +58,12 @@ describe.skipIf(helm === undefined)("the chart", () => {
       ports: [{ port: 8787, targetPort: "http" }],
     });
     expect(router?.ports).toContainEqual({ name: "http", containerPort: 8788, protocol: "TCP" });
+  });
+
+  it("renders the example of its README", async () => {
+    const readme = readFileSync(join(chartDirectory, "README.md"), "utf8");
+    const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
+    expect(await render(parse(example) as Values)).toEqual(await render(userValues()));
   });
 
   it("reads the same in both versions of YAML", async () => {

@@ -53,6 +53,18 @@ describe.skipIf(helm === undefined)("values.schema.json", () => {
     expect(stderr).toContain(says);
   });
 
+  it("and the table of the README have the same names", () => {
+    const readme = readFileSync(join(chartDirectory, "README.md"), "utf8");
+    const [, table = ""] = /\n## Values\n([\s\S]*?)\n## /.exec(readme) ?? [];
+    const documented = [...table.matchAll(/^\| `([^|]+)` +\|/gm)].flatMap(([, names = ""]) =>
+      names.split("`, `"),
+    );
+    const offered = namesIn(defaults).map((name) =>
+      name.replace("celln.", "").replace(/(resources)\..*/, "$1"),
+    );
+    expect(documented.sort()).toEqual([...new Set(offered)].filter((name) => name !== "installer.enabled"));
+  });
+
   it("and values.yaml have the same names", () => {
     expect(namesIn(defaults)).toEqual(
       namesOf(schema).filter((name) => !notOffered.includes(name.split(".")[1] ?? "")),
