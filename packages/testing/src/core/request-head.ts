@@ -34,17 +34,16 @@ export function readHead(bytes: Buffer, ended: boolean): HeadRead {
   for (;;) {
     const feed = bytes.indexOf(10, at);
     const end = feed < 0 ? bytes.length : feed + 1;
-    if (latin1Length(bytes.subarray(at, end)) > maxLineBytes || lines.length > maxFieldCount + 1) {
+    if (latin1Length(bytes.subarray(at, end)) > maxLineBytes) {
       return { kind: "silent" };
     }
     if (feed < 0 && !ended) return { kind: "more" };
     const line = bytes.toString("latin1", at, end).replace(/[\s]+$/, "");
     at = end;
     if (lines.length > 0 && line === "") break;
-    lines.push(line);
+    if (lines.push(line) > maxFieldCount + 1) return { kind: "silent" };
     if (feed < 0) break;
   }
-  if (lines.length - 1 > maxFieldCount) return { kind: "silent" };
   return parse(lines, at);
 }
 

@@ -1,4 +1,4 @@
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
@@ -99,8 +99,10 @@ describe("a journal in files", () => {
       body: { error: "durable admission unavailable; retry same id" },
     });
     expect(it.runs.size).toBe(0);
-    await it.restart({ journal: "lost" });
-    expect(await submit(it.origin, "a")).toMatchObject({ status: 202 });
+    await mkdir(join(journal, "execution-journal", "staging"), { recursive: true });
+    expect(await submit(it.origin, "a", { workload: { id: "b", caller: "c" } })).toMatchObject({
+      status: 202,
+    });
   });
 
   it("with something else in it is refused", async () => {
