@@ -16,6 +16,8 @@ export interface RawAnswer {
 export interface RawCallOptions {
   /** End our side behind the request. */
   readonly halfClose?: boolean;
+  /** @default "127.0.0.1" */
+  readonly host?: string;
   /** Send in these pieces, each in a packet of its own. */
   readonly pieces?: readonly (string | Buffer)[];
 }
@@ -24,10 +26,10 @@ export interface RawCallOptions {
 export function rawCall(
   port: number,
   request: string | Buffer,
-  { halfClose = false, pieces = [] }: RawCallOptions = {},
+  { halfClose = false, host = "127.0.0.1", pieces = [] }: RawCallOptions = {},
 ): Promise<RawAnswer | undefined> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
+    const socket = connect({ port, host, noDelay: true, allowHalfOpen: true });
     const chunks: Buffer[] = [];
     const finish = () => {
       socket.destroy();

@@ -62,21 +62,29 @@ export class TokenFiles {
 /** One replica, which may be killed and started again. */
 export class RouterProcess {
   readonly lines: string[] = [];
+  readonly host: string;
   readonly #args: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
   #process: DaemonProcess | undefined;
   #port = 0;
   #internal = "";
 
-  /** @param args flags beside the listeners */
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  /**
+   * @param args flags beside the listeners
+   * @param options `host` is where it listens; another one than 127.0.0.1 keeps its port free of outgoing connections while it is down
+   */
+  constructor(
+    args: readonly string[],
+    { host = "127.0.0.1", env = {} }: { host?: string; env?: NodeJS.ProcessEnv } = {},
+  ) {
+    this.host = host;
     this.#args = args;
     this.#env = env;
   }
 
   /** Starts it. */
   run(): DaemonProcess {
-    const listeners = [`--listen=127.0.0.1:${this.#port}`, "--internal-listen=127.0.0.1:0"];
+    const listeners = [`--listen=${this.host}:${this.#port}`, "--internal-listen=127.0.0.1:0"];
     this.#process = new DaemonProcess("cellkit-router", {
       command: process.execPath,
       args: ["--conditions=@cellkit/source", main, ...this.#args, ...listeners, "--log-level=debug"],
