@@ -57,7 +57,8 @@ export class Executions {
   ): Promise<Reply | Refusal> {
     let owner: Owner | undefined;
     try {
-      owner = await this.#parts.ledger.lookup(call.id, { signal: this.#parts.signal });
+      const { ledger, signal } = this.#parts;
+      owner = await untilAborted(ledger.lookup(call.id, { signal }), signal);
     } catch (error) {
       this.#tellFailure(error, 0);
       return "ownership-unreadable";
@@ -80,7 +81,9 @@ export class Executions {
     const startedMs = performance.now();
     const chooseOwner = async () => pin ?? (await this.#place(id, body, context));
     try {
-      const claim = await this.#parts.ledger.claim(id, body, chooseOwner, { signal: this.#parts.signal });
+      const { ledger, signal } = this.#parts;
+      // A claim that was not waited for may be recorded all the same; nothing is sent for it.
+      const claim = await untilAborted(ledger.claim(id, body, chooseOwner, { signal }), signal);
       const durationMs = performance.now() - startedMs;
       this.#parts.emit({ kind: "claim", result: claim.kind, code: undefined, durationMs });
       return claim;
@@ -138,5 +141,18 @@ export class Executions {
       if (!(error instanceof BackendError)) this.#parts.emit({ kind: "defect", error });
       return undefined;
     }
+  }
+}
+
+/** Waits for a ledger, but not when the router must stop at once. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }

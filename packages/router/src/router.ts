@@ -1,4 +1,5 @@
 // The router: a listener in front of a ledger and dispatchers. Everything it decides stands in core/; this connects the parts.
+import { setMaxListeners } from "node:events";
 import type { LookupFunction } from "node:net";
 import type { TlsOptions } from "node:tls";
 import type { Ledger } from "@cellkit/ledger";
@@ -99,6 +100,8 @@ class ListeningRouter implements Router {
     this.#running = new RunningLimit(this.#limits.runningCount);
     const emit = guardListener(options.onEvent);
     const { signal } = this.#abort;
+    // Every running request listens to it.
+    setMaxListeners(0, signal);
     const dispatchers = new Dispatchers({ bounds: this.#limits, lookup: options.lookup, signal, emit });
     const { ledger, placement = placeByHash } = options;
     this.#emit = emit;

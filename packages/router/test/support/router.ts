@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { type Ledger, openMemoryLedger } from "@cellkit/ledger";
 import {
   type CredentialFileOptions,
-  createBackendList,
   createCredentialFiles,
   createRouter,
   type Router,
@@ -64,7 +63,7 @@ export async function openTestRouter(
   const ledger = options.ledger ?? (await openMemoryLedger());
   const events: RouterEvent[] = [];
   const router = createRouter({
-    backends: createBackendList({ origins: backends.map(({ origin }) => origin) }),
+    backends: { origins: async () => backends.map(({ origin }) => origin) },
     tokens: createCredentialFiles({ ...tokenFiles, ...credentials }),
     onEvent: (event) => events.push(event),
     ...options,

@@ -1,0 +1,157 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { type Claim, openMemoryLedger } from "@cellkit/ledger";
+import { describe, expect, it } from "vitest";
+import { createBackendList, createRouter, RouterOptionError } from "../src/index.ts";
+import { rawCall } from "./support/raw-call.ts";
+import { bodiless, openTestRouter, submission } from "./support/router.ts";
+import { jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
+import { until } from "./support/until.ts";
+
+/** A backend whose POSTs are answered when the test says. */
+async function heldBackend() {
+  const held = Promise.withResolvers<void>();
+  const backend = await ScriptedBackend.open(async (request, socket) => {
+    if (request.method === "POST") await held.promise;
+    return willing(request, socket);
+  });
+  const posted = () => until("the POST", () => backend.calls.includes("POST /v1/executions"));
+  return { backend, release: held.resolve, posted };
+}
+
+describe("a router that stops", () => {
+  it("accepts nothing more, and finishes what runs", async () => {
+    const { backend, release, posted } = await heldBackend();
+    await using _ = backend;
+    await using router = await openTestRouter([backend]);
+    const answer = router.submit("run-1");
+    await posted();
+    const stopped = router.router.stop();
+    await expect(rawCall(router.port, submission("run-2"))).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    release();
+    expect((await answer)?.status).toBe(202);
+    await stopped;
+    expect(router.router.stop()).toBe(stopped);
+    expect(router.router.counts()).toEqual({ connections: 0, running: 0, waiting: 0 });
+  });
+
+  it("takes a request that was on its way, and ends connections that bring none", async () => {
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([backend]);
+    const [silent, late] = [connect(router.port, "127.0.0.1"), connect(router.port, "127.0.0.1")];
+    await Promise.all([once(silent, "connect"), once(late, "connect")]);
+    await until("two connections", () => router.router.counts().connections === 2);
+    let text = "";
+    late.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    silent.on("error", () => undefined);
+    const ended = once(silent, "close");
+    const stopped = router.router.stop();
+    late.write(submission("run-1"));
+    await once(late, "end");
+    expect(text).toMatch(/^HTTP\/1\.1 202 /);
+    await Promise.all([ended, stopped]);
+  });
+
+  it("and may not wait tells the callers of running submissions that their outcome is unknown", async () => {
+    const { backend, posted } = await heldBackend();
+    await using _ = backend;
+    await using router = await openTestRouter([backend]);
+    const answer = router.submit("run-1");
+    await posted();
+    const abort = new AbortController();
+    const stopped = router.router.stop({ signal: abort.signal });
+    abort.abort();
+    expect((await answer)?.body).toMatch(/submission outcome unknown/);
+    await stopped;
+    expect(await router.ledger.lookup("run-1")).toMatchObject({ backend: backend.origin });
+  });
+
+  it("and may not wait neither waits for a ledger, nor sends anything for a claim that comes late", async () => {
+    await using backend = await ScriptedBackend.open();
+    const ledger = await openMemoryLedger();
+    const late = Promise.withResolvers<Claim>();
+    await using router = await openTestRouter([backend], {
+      ledger: Object.assign(ledger, { claim: () => late.promise }),
+    });
+    const answer = router.submit("run-1");
+    await until("the request", () => router.router.counts().running === 1);
+    const stopped = router.router.stop({ signal: AbortSignal.abort() });
+    expect((await answer)?.body).toMatch(/retry same request without changing id/);
+    late.resolve({ kind: "new", owner: { backend: backend.origin, bodyHash: "blake3:0" } });
+    await stopped;
+    expect(backend.calls).toEqual([]);
+  });
+
+  it("and may not wait sends no POST behind a claim that was in time", async () => {
+    await using backend = await ScriptedBackend.open();
+    const abort = new AbortController();
+    let stopped = Promise.resolve();
+    await using router = await openTestRouter([backend], {
+      onEvent: ({ kind }) => {
+        if (kind !== "placed") return;
+        stopped = router.router.stop({ signal: abort.signal });
+        abort.abort();
+      },
+    });
+    expect((await router.submit("run-1"))?.body).toMatch(/submission outcome unknown/);
+    await stopped;
+    expect(backend.calls).toEqual(["GET /v1/health"]);
+    expect(await router.ledger.lookup("run-1")).toMatchObject({ backend: backend.origin });
+  });
+
+  it("and may not wait cuts off callers that do not take their answers", async () => {
+    const record = JSON.stringify({ output: "x".repeat(16_000_000) });
+    await using backend = await ScriptedBackend.open((request, socket) =>
+      request.path === "/v1/executions/run-1" ? jsonAnswer(200, record) : willing(request, socket),
+    );
+    await using router = await openTestRouter([backend]);
+    await router.submit("run-1");
+    const socket = connect(router.port, "127.0.0.1").pause();
+    socket.on("error", () => undefined);
+    socket.write(bodiless("GET", "/v1/executions/run-1"));
+    await until("the read", () => backend.calls.length === 3 && router.router.counts().running === 0);
+    const startedMs = performance.now();
+    await router.router.stop({ signal: AbortSignal.abort() });
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    socket.destroy();
+  });
+
+  it("before it listened is stopped at once, and never listens", async () => {
+    const ledger = await openMemoryLedger();
+    const router = createRouter({
+      ledger,
+      backends: createBackendList({ origins: ["http://n"] }),
+      tokens: { load: () => ({ client: [], backend: Buffer.of(), capability: [] }) },
+    });
+    await router.stop();
+    await expect(router.listen({ host: "127.0.0.1", port: 0 })).rejects.toThrow(RouterOptionError);
+  });
+});
+
+describe("a router", () => {
+  it("listens once", async () => {
+    await using router = await openTestRouter([await ScriptedBackend.open()]);
+    await expect(router.router.listen({ host: "127.0.0.1", port: 0 })).rejects.toThrow(RouterOptionError);
+  });
+
+  it.each(["runningCount", "connectMs"] as const)("refuses a %s that is no limit", async (name) => {
+    for (const value of [0, -1, 1.5, Number.NaN])
+      await expect(
+        openTestRouter([], { limits: { [name]: value }, backends: { origins: async () => [] } }),
+      ).rejects.toThrow(RouterOptionError);
+  });
+
+  it("says what the system says of an address that is taken", async () => {
+    await using one = await openTestRouter([await ScriptedBackend.open()]);
+    const other = createRouter({
+      ledger: one.ledger,
+      backends: { origins: async () => [] },
+      tokens: { load: () => ({ client: [], backend: Buffer.of(), capability: [] }) },
+    });
+    await expect(other.listen({ host: "127.0.0.1", port: one.port })).rejects.toMatchObject({
+      code: "EADDRINUSE",
+    });
+  });
+});
