@@ -1,19 +1,17 @@
 // What a call to a dispatcher asks for (execution API, section 10).
 
 /** The calls that a dispatcher serves; `other` is everything else, which it answers 404. */
-export const callKinds = [
-  "health",
-  "node",
-  "capabilities",
-  "submit",
-  "read",
-  "audit",
-  "cancel",
-  "prewarm",
-  "drain",
-  "other",
-] as const;
-export type CallKind = (typeof callKinds)[number];
+export type CallKind =
+  | "health"
+  | "node"
+  | "capabilities"
+  | "submit"
+  | "read"
+  | "audit"
+  | "cancel"
+  | "prewarm"
+  | "drain"
+  | "other";
 
 /** Calls that observe. A router makes them when it likes, so a script passes over them unless it names their kind. */
 export const observations: readonly CallKind[] = ["health", "node", "capabilities"];

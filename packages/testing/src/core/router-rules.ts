@@ -5,7 +5,7 @@ import { type CallKind, routeOf } from "./call.ts";
 import { type Answer, refusal } from "./wire-answer.ts";
 
 /** Longest body of a submission or a prewarm. */
-export const maxRouterBodyBytes = 65_536;
+const maxRouterBodyBytes = 65_536;
 
 /** A router asks no more for their capabilities. */
 const maxProbedBackends = 32;

@@ -48,7 +48,7 @@ function readAnswer(bytes: Buffer): { status: number | undefined; body: unknown 
   }
 }
 
-export const hash = (digit: string) => `blake3:${digit.repeat(64)}`;
+const hash = (digit: string) => `blake3:${digit.repeat(64)}`;
 
 /** A request that every dispatcher takes. */
 export function request(id: string, change: Partial<ExecutionRequestInput> = {}): ExecutionRequestInput {
