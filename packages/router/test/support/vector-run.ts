@@ -50,7 +50,7 @@ export async function runVector(
   for (const [name, backend] of backends) backend.answer = scripted(moved, vector, name, calls);
   const ledgerDirectory = join(directory, "ledger");
   await prepareLedger(ledgerDirectory, moved);
-  const tokenFiles = await writeTokens(directory, vector);
+  const tokenFiles = await writeTokens(directory);
   let lock: (() => void) | undefined;
   let router: RouterUnderTest | undefined;
   try {
@@ -60,6 +60,7 @@ export async function runVector(
       capacity: vector.capacity,
       tokenFiles,
     });
+    await spoilTokens(tokenFiles, vector);
     if (vector.lockHeldElsewhere === true) lock = await holdLock(ledgerDirectory);
     const answer = await rawCall(router.port, requestBytes(moved));
     const back = [...backends].map(([name, { origin }]) => [origin, name] as const);
@@ -143,10 +144,10 @@ async function prepareLedger(directory: string, vector: HttpVector): Promise<voi
     await writeFile(join(directory, file), text, { mode: 0o600 });
 }
 
-async function writeTokens(directory: string, vector: HttpVector): Promise<VectorPlace["tokenFiles"]> {
-  const write = async (role: "client" | "backend" | "capability") => {
+async function writeTokens(directory: string): Promise<VectorPlace["tokenFiles"]> {
+  const write = async (role: TokenRole) => {
     const path = join(directory, `${role}-token`);
-    await writeFile(path, `${vector.tokenFiles?.[role] ?? vectors.tokens[role]}\n`, { mode: 0o600 });
+    await writeFile(path, `${vectors.tokens[role]}\n`, { mode: 0o600 });
     return path;
   };
   return {
@@ -155,6 +156,13 @@ async function writeTokens(directory: string, vector: HttpVector): Promise<Vecto
     capability: await write("capability"),
   };
 }
+
+/** A router that found them so would not start. */
+async function spoilTokens(files: VectorPlace["tokenFiles"], { tokenFiles = {} }: HttpVector): Promise<void> {
+  for (const [role, text] of Object.entries(tokenFiles)) await writeFile(files[role as TokenRole], text);
+}
+
+type TokenRole = keyof VectorPlace["tokenFiles"];
 
 /** Another process takes the ledger's lock. */
 async function holdLock(directory: string): Promise<() => void> {
@@ -179,7 +187,7 @@ async function readFiles(
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     const { name } = entry;
     // The lock, and what our ledgers keep for themselves, which originals do not look at.
-    if (!entry.isFile() || name === "ownership.lock" || name.startsWith("cellkit.")) continue;
+    if (!entry.isFile() || name === "ownership.lock" || name.startsWith("cellkit")) continue;
     files[name] = restore(await readFile(join(directory, name), "utf8"));
   }
   return files;
