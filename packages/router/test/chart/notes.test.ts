@@ -33,6 +33,11 @@ describe.skipIf(helm === undefined)("after an install helm says", () => {
 
   it.each([
     ["a tag", { router: { image: { digest: "", tag: "1" } } }, "WARNING: the image is named by a tag"],
+    [
+      "more dispatchers than discovery covers",
+      { router: { backends: Array.from({ length: 33 }, (_, index) => `http://dispatcher-${index}`) } },
+      "With 33 it answers 503 to the API server",
+    ],
     ["a ledger that may be new", {}, "set celln.router.requireExistingLedger=true"],
     ["TLS that somebody else must end", { routerUrl: "https://router" }, "this Service speaks plain HTTP"],
   ])("what to mind with %s, and only then", async (_, changes, says) => {

