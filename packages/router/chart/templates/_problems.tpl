@@ -108,8 +108,8 @@ cluster, and is a list, perhaps of nothing, when there is one.
 {{- end }}
 {{- if eq $modes "none" }}
 - celln.router.ownershipClaim: celln-system has no PersistentVolumeClaim of that name. This chart makes none, since one of its own would go with the release, and the ledger with it.
-{{- else if and (gt (int .replicas) 1) (contains "ReadWriteOncePod" $modes) }}
-- celln.router.ownershipClaim: its access mode ReadWriteOncePod lets one replica have it, and celln.router.replicas asks for more.
+{{- else if contains "ReadWriteOncePod" $modes }}
+- celln.router.ownershipClaim: its access mode ReadWriteOncePod lets one pod have it. Replicas share it, and during a rollout even a single one does with its successor.
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -42,11 +42,11 @@ export const clusterRefusals: readonly (RefusalCase & { cluster: Objects })[] = 
     ],
   },
   {
-    rule: "two replicas on a claim for one pod",
-    values: userValues(),
+    rule: "a claim for one pod, whatever the number of replicas",
+    values: celln({ router: { replicas: 1 } }),
     cluster: { [claims]: listOf(claimOf("ReadWriteOncePod")) },
     says: [
-      "celln.router.ownershipClaim: its access mode ReadWriteOncePod lets one replica have it, and celln.router.replicas asks for more.",
+      "celln.router.ownershipClaim: its access mode ReadWriteOncePod lets one pod have it. Replicas share it, and during a rollout even a single one does with its successor.",
     ],
   },
 ];
