@@ -7,6 +7,7 @@ export {
   parseDiscovery,
 } from "./backend/backend-list.ts";
 export type { BackendBounds } from "./backend/dispatchers.ts";
+export { type RouterConfig, routerOptions } from "./config.ts";
 export type { Refusal } from "./core/answer.ts";
 export type { Credentials } from "./core/credentials.ts";
 export type { BackendHealth, NodeFigures } from "./core/node-report.ts";
@@ -19,6 +20,7 @@ export {
 } from "./credential-files.ts";
 export {
   BackendError,
+  CertificateError,
   CredentialError,
   NoBackendError,
   RouterError,
@@ -35,3 +37,4 @@ export {
 } from "./router.ts";
 export type { BackendCallKind, RequestRoute, RouterEvent, RouterListener } from "./router-event.ts";
 export { defaultLimits, type ResolvedLimits, type RouterLimits } from "./router-limits.ts";
+export { startRouter } from "./wiring.ts";

@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs";
+import { exitCodeMeanings, withOptionsTable } from "@cellkit/daemon";
+import { expect, it } from "vitest";
+import * as face from "../src/index.ts";
+
+const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+
+it("its options table is the schema's", () => {
+  expect(withOptionsTable(readme, face.routerOptions)).toBe(readme);
+});
+
+it("it names every exit code that a router can end with, and no other", () => {
+  const codes = [...readme.matchAll(/^\| (\d) \|/gm)].map(([, code]) => code);
+  // Nobody fences a router.
+  expect(codes).toEqual(Object.keys(exitCodeMeanings).filter((code) => code.length === 1 && code !== "3"));
+});
+
+it("it names every error that this package throws", () => {
+  const names = Object.entries(face)
+    .filter(([, value]) => typeof value === "function" && value.prototype instanceof face.RouterError)
+    .map(([name]) => name);
+  const rows = [...readme.matchAll(/^\| `CELLKIT_ROUTER_[A-Z_]+` \| `(\w+)` \|/gm)].map(([, name]) => name);
+  expect(rows.sort()).toEqual(names.sort());
+});
+
+it("the metrics to watch exist", () => {
+  const source = readFileSync(new URL("../src/router-metrics.ts", import.meta.url), "utf8");
+  const named = [...readme.matchAll(/`router_([a-z_]+)/g)].map(([, name]) => name);
+  for (const name of named) expect(source).toContain(`"${name}"`);
+});
