@@ -7,6 +7,9 @@ export {
   parseDiscovery,
 } from "./backend/backend-list.ts";
 export type { BackendBounds } from "./backend/dispatchers.ts";
+export { type BackendLook, type CallEnd, lookAtBackend } from "./check/backend-look.ts";
+export type { CheckResult, CheckVerdict } from "./check/check-result.ts";
+export { checkRouter, type RouterCheckOptions } from "./check/check-router.ts";
 export { type RouterConfig, routerOptions } from "./config.ts";
 export type { Refusal } from "./core/answer.ts";
 export type { Credentials } from "./core/credentials.ts";
@@ -28,6 +31,13 @@ export {
   type TokenRole,
 } from "./errors.ts";
 export { type Placement, type PlacementRequest, placeByChance, placeByHash } from "./placement.ts";
+export { type ReconcileOptions, type ReconcilePlane, reconcileRuns } from "./reconcile/reconcile-runs.ts";
+export {
+  isSettled,
+  type ReconciledRun,
+  type ReconcileSummary,
+  type RunState,
+} from "./reconcile/reconciled-run.ts";
 export {
   createRouter,
   type ListenAddress,
@@ -36,5 +46,6 @@ export {
   type RouterOptions,
 } from "./router.ts";
 export type { BackendCallKind, RequestRoute, RouterEvent, RouterListener } from "./router-event.ts";
+export { openRouterLedger } from "./router-ledger.ts";
 export { defaultLimits, type ResolvedLimits, type RouterLimits } from "./router-limits.ts";
-export { startRouter } from "./wiring.ts";
+export { backendsOf, credentialsOf, startRouter } from "./wiring.ts";

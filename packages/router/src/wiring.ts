@@ -49,6 +49,11 @@ export function backendsOf(config: RouterConfig, onEvent: (event: DiscoveryEvent
   });
 }
 
+/** What all replicas must have the same, as a list: the mode, the name of discovery, origins in their order. */
+export function replicaList({ backends = [], backendsSrv, mode }: RouterConfig): readonly string[] {
+  return [mode, backendsSrv === undefined ? "" : `${backendsSrv.name}:${backendsSrv.port}`, ...backends];
+}
+
 /**
  * Starts a replica, in the original's order: dispatchers, ledger, tokens, listener; resolves when it serves.
  * @throws RouterError, ListenError, and LedgerError: then nothing listened
@@ -208,14 +213,13 @@ async function watchReplicas(
   { config, log }: DaemonContext<RouterConfig>,
   parts: { ledger: StoredLedger; credentials: CredentialSource; events: RouterLog },
 ): Promise<ReplicaWatch> {
-  const { backends = [], backendsSrv, mode, replica } = config;
-  const discovery = backendsSrv === undefined ? "" : `${backendsSrv.name}:${backendsSrv.port}`;
+  const { replica } = config;
   const watch = new ReplicaWatch({
     replica,
     ledgerId: parts.ledger.ledgerId,
     notes: await openNotes(ledgerAddress(config), bucketOptions(config)),
     credentials: parts.credentials,
-    list: [mode, discovery, ...backends],
+    list: replicaList(config),
     onMismatch: (mismatch, state) => parts.events.hearMismatch(mismatch, state),
     onFailure: (error) =>
       log.warn(

@@ -1,0 +1,139 @@
+// A report of runs against their owners: `cellkit router reconcile`. It reads the ledger and asks dispatchers by GET, and does nothing
+// else: no claim, no cancel, no submission.
+import { CorruptRecordError, type Ledger, LedgerError, loadDigest, type StoredLedger } from "@cellkit/ledger";
+import { Dispatchers } from "../backend/dispatchers.ts";
+import { isExecutionId } from "../core/route.ts";
+import { BackendError } from "../errors.ts";
+import { defaultLimits } from "../router-limits.ts";
+import { judgeRun, type Knowledge, knowledgeOf } from "./judge-run.ts";
+import type { ReconciledRun, ReconcileSummary, RunState } from "./reconciled-run.ts";
+
+/** What runs are reconciled against. */
+export interface ReconcilePlane {
+  readonly ledger: StoredLedger;
+  /** All dispatchers. */
+  readonly origins: readonly string[];
+  /** The backend token. */
+  readonly token: Uint8Array;
+}
+
+/** How it is done. */
+export interface ReconcileOptions {
+  /** Ask all dispatchers for each id, and not only its owner: finds what ran twice, or beside its owner. @default false */
+  readonly everywhere?: boolean;
+  /** Hears of each run, in the order of the ids. */
+  readonly onRun?: (run: ReconciledRun) => void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Runs that are looked at together. */
+const batchCount = 16;
+
+/**
+ * Finds out where runs are. Ids that no owner is recorded for are asked of all dispatchers.
+ * @param ids each once; a second time counts as another run
+ * @throws LedgerError (CELLKIT_LEDGER_…) when the ledger as a whole cannot be read; the signal's reason
+ */
+export async function reconcileRuns(
+  ids: Iterable<string> | AsyncIterable<string>,
+  plane: ReconcilePlane,
+  options: ReconcileOptions = {},
+): Promise<ReconcileSummary> {
+  const { signal = new AbortController().signal, onRun } = options;
+  const digest = await loadDigest();
+  const keys = new Set<string>();
+  const states: Partial<Record<RunState, number>> = {};
+  const reader = new RunReader(plane, options.everywhere ?? false, signal);
+  let runCount = 0;
+  const look = async (batch: readonly string[]): Promise<void> => {
+    for (const run of await Promise.all(batch.map((id) => reader.read(id)))) {
+      signal.throwIfAborted();
+      runCount += 1;
+      states[run.state] = (states[run.state] ?? 0) + 1;
+      onRun?.(run);
+    }
+  };
+  let batch: string[] = [];
+  for await (const id of ids) {
+    keys.add(digest.key(id));
+    batch.push(id);
+    if (batch.length < batchCount) continue;
+    await look(batch);
+    batch = [];
+  }
+  await look(batch);
+  return { runCount, states, ...(await recordsBeside(plane.ledger, keys, signal)) };
+}
+
+async function recordsBeside(
+  ledger: StoredLedger,
+  keys: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Pick<ReconcileSummary, "otherRecords" | "unreadableCount">> {
+  const otherRecords = new Map<string, number>();
+  let unreadableCount = 0;
+  for await (const { key, owner, problem } of ledger.entries({ signal })) {
+    if (owner === undefined) unreadableCount += problem === undefined ? 0 : 1;
+    else if (!keys.has(key)) otherRecords.set(owner.backend, (otherRecords.get(owner.backend) ?? 0) + 1);
+  }
+  return { otherRecords, unreadableCount };
+}
+
+class RunReader {
+  readonly #ledger: Ledger;
+  readonly #origins: readonly string[];
+  readonly #token: Uint8Array;
+  readonly #everywhere: boolean;
+  readonly #signal: AbortSignal;
+  readonly #dispatchers: Dispatchers;
+
+  constructor({ ledger, origins, token }: ReconcilePlane, everywhere: boolean, signal: AbortSignal) {
+    this.#ledger = ledger;
+    this.#origins = origins;
+    this.#token = token;
+    this.#everywhere = everywhere;
+    this.#signal = signal;
+    this.#dispatchers = new Dispatchers({
+      bounds: defaultLimits,
+      lookup: undefined,
+      signal,
+      emit: () => undefined,
+    });
+  }
+
+  async read(id: string): Promise<ReconciledRun> {
+    const told = (state: RunState, detail: string): ReconciledRun => ({
+      id,
+      state,
+      owner: undefined,
+      phase: undefined,
+      detail,
+    });
+    if (!isExecutionId(id)) return told("invalid", "no router takes such an id");
+    let owner: string | undefined;
+    try {
+      owner = (await this.#ledger.lookup(id, { signal: this.#signal }))?.backend;
+    } catch (error) {
+      if (!(error instanceof LedgerError)) throw error;
+      const state = error instanceof CorruptRecordError ? "unreadable" : "unknown";
+      return told(state, error.message);
+    }
+    const isListed = owner !== undefined && this.#origins.includes(owner);
+    const asked = this.#everywhere || owner === undefined ? this.#origins : isListed ? [owner] : [];
+    const answers = new Map(
+      await Promise.all(asked.map(async (origin) => [origin, await this.#ask(origin, id)] as const)),
+    );
+    const { state, phase, detail } = judgeRun({ owner, isListed, answers });
+    return { id, state, owner, phase, detail };
+  }
+
+  async #ask(origin: string, id: string): Promise<Knowledge> {
+    try {
+      const { status, bytes, bodyAt } = await this.#dispatchers.ask("read", origin, id, this.#token);
+      return knowledgeOf(id, { status, body: bytes.toString("utf8", bodyAt) });
+    } catch (error) {
+      if (!(error instanceof BackendError)) throw error;
+      return knowledgeOf(id, { silent: error.message });
+    }
+  }
+}
