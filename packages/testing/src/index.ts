@@ -19,6 +19,7 @@ export {
   TestingOptionError,
   WaitTimeoutError,
 } from "./errors.ts";
+export { exampleRequest } from "./example-request.ts";
 export { fleet, type TestFleet } from "./fleet/fleet.ts";
 export type { TestFleetOptions } from "./fleet/options.ts";
 export type { TestNode } from "./fleet/test-node.ts";

@@ -1,3 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { dispatcherProcess, ProcessError, ranAtMostOnce, until } from "../src/index.ts";
 import { failureOf, read, submit } from "./support/call.ts";
@@ -50,4 +54,16 @@ it("one that cannot start says why", async () => {
   const error = await failureOf(dispatcherProcess({ journal: await directory(), token: "short" }));
   expect(error).toBeInstanceOf(ProcessError);
   expect(String(error)).toContain("fewer than 24");
+});
+
+it("it ends with the process that started it, however that ends", async () => {
+  const main = fileURLToPath(new URL("./fixtures/starts-a-dispatcher.ts", import.meta.url));
+  const parent = spawn(process.execPath, ["--conditions=@cellkit/source", main, await directory()], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(parent.stdout, "data")) as [Buffer];
+  const process_ = `/proc/${line.toString().trim()}`;
+  expect(existsSync(process_)).toBe(true);
+  parent.kill("SIGKILL");
+  await until("its end", () => !existsSync(process_));
 });

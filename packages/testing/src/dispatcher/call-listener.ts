@@ -58,9 +58,12 @@ export class CallListener {
     server?.close();
   }
 
-  /** Resets every connection. */
+  /** Resets every connection, but for those whose answer is written: a reset could take it away from its reader. */
   cut(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) {
+      if (socket.writableFinished) socket.destroy();
+      else socket.resetAndDestroy();
+    }
   }
 
   /** Writes bytes and ends the connection. */

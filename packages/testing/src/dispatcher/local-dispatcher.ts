@@ -187,6 +187,7 @@ export class LocalDispatcher implements ScriptedDispatcher {
     if (when === "after-accept") return this.#strike(fault, socket);
     if (fault?.kind === "late") await pause(fault.delayMs, undefined, { ref: false });
     if (fault?.kind === "held") await fault.until.catch(() => undefined);
+    if (socket.destroyed) return;
     call.status = answer.status;
     CallListener.answer(socket, bytesOf(answer, fault), () => {
       if (when === "after-answer") this.#strike(fault, socket);

@@ -7,8 +7,8 @@ import {
   RouterClient,
 } from "@cellkit/execution";
 import { describe, expect, it } from "vitest";
-import { dispatcher, until } from "../../src/index.ts";
-import { call, exchange, request, submit } from "../support/call.ts";
+import { dispatcher, exampleRequest, until } from "../../src/index.ts";
+import { call, exchange, submit } from "../support/call.ts";
 import { tokenFile } from "../support/directory.ts";
 
 describe("calls", () => {
@@ -17,7 +17,7 @@ describe("calls", () => {
     const submitted = await submit(it.origin, "a");
     expect(submitted).toMatchObject({ status: 202, body: { requestId: "a", phase: "Admitting" } });
     const client = new RouterClient({ url: it.origin, tokenFile: await tokenFile() });
-    const result = await client.prepare(JSON.stringify(request("a"))).result();
+    const result = await client.prepare(JSON.stringify(exampleRequest("a"))).result();
     expect(result).toMatchObject({ phase: "Succeeded", output: "ok" });
     const audit = await call(it.origin, "GET", "/v1/executions/a/audit");
     const { events } = auditSchema.parse(
@@ -74,17 +74,17 @@ describe("calls", () => {
 
   it.each([
     ["no JSON", "{", 400, {}],
-    ["an unknown member", JSON.stringify({ ...request("a"), more: 1 }), 400, {}],
+    ["an unknown member", JSON.stringify({ ...exampleRequest("a"), more: 1 }), 400, {}],
     [
       "a problem",
-      JSON.stringify(request(" ")),
+      JSON.stringify(exampleRequest(" ")),
       400,
       { error: "invalid execution request", problems: [{ code: "missing_identity", field: "id" }] },
     ],
     [
       "what the runtime does not do",
       JSON.stringify(
-        request("a", {
+        exampleRequest("a", {
           tools: [1, 2].map((n) => ({ alias: `/${n}`, hash: `blake3:${"2".repeat(64)}` })),
           invocation: { alias: "/1" },
         }),
@@ -95,8 +95,8 @@ describe("calls", () => {
     [
       "a host that is not allowed",
       JSON.stringify(
-        request("a", {
-          capabilities: { ...request("a").capabilities, egress: ["https://evil.example:443"] },
+        exampleRequest("a", {
+          capabilities: { ...exampleRequest("a").capabilities, egress: ["https://evil.example:443"] },
         }),
       ),
       403,
@@ -161,7 +161,7 @@ describe("calls", () => {
   it("a prewarm answers what it saw, one at a time, with another epoch in each life", async () => {
     const { promise, resolve } = Promise.withResolvers<unknown>();
     await using it = await dispatcher({ prewarm: () => promise });
-    const prewarm = (body = JSON.stringify(request("a"))) =>
+    const prewarm = (body = JSON.stringify(exampleRequest("a"))) =>
       call(it.origin, "POST", "/v1/artifacts/prewarm", body);
     const first = prewarm();
     await it.received("prewarm");
@@ -172,7 +172,7 @@ describe("calls", () => {
     await it.restart();
     expect(prewarmSchema.parse((await prewarm()).body).processEpoch).not.toBe(processEpoch);
     expect(await prewarm("{")).toMatchObject({ status: 400, body: { error: "invalid prewarm request" } });
-    expect(await prewarm(JSON.stringify(request(" ")))).toMatchObject({ status: 422 });
+    expect(await prewarm(JSON.stringify(exampleRequest(" ")))).toMatchObject({ status: 422 });
     expect(it.runs.size).toBe(0);
   });
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   dispatcher,
+  exampleRequest,
   JournalError,
   RanTwiceError,
   ranAtMostOnce,
@@ -10,7 +11,7 @@ import {
   ScriptError,
   until,
 } from "../../src/index.ts";
-import { call, failureOf, read, request, submit } from "../support/call.ts";
+import { call, failureOf, read, submit } from "../support/call.ts";
 import { directory } from "../support/directory.ts";
 
 const interrupted = {
@@ -199,7 +200,7 @@ describe("a script", () => {
   it("that is followed says nothing", async () => {
     await using it = await dispatcher();
     it.script([
-      { call: "submit", id: "a", body: JSON.stringify(request("a")) },
+      { call: "submit", id: "a", body: JSON.stringify(exampleRequest("a")) },
       { call: "read", id: "a", answer: { status: 200, body: { requestId: "a", phase: "Running" } } },
       { call: "read", id: "a", fault: { kind: "reset", when: "before-accept" } },
     ]);
@@ -217,7 +218,7 @@ describe("a script", () => {
   ])("fails on the first call that deviates: %s", async (_what, method, path, problem) => {
     const it = await dispatcher();
     it.script([{ call: "submit", id: "a" }]);
-    const body = method === "POST" ? JSON.stringify(request("b")) : "";
+    const body = method === "POST" ? JSON.stringify(exampleRequest("b")) : "";
     expect((await call(it.origin, method, path, body)).status).toBeUndefined();
     expect((await submit(it.origin, "a")).status).toBeUndefined();
     const error = await failureOf(it.followed());
@@ -277,5 +278,5 @@ it("the transcript has every call with its exact fields, bytes and status", asyn
     status: 202,
   });
   expect(first?.fields[0]).toEqual(["Host", it.origin]);
-  expect(Buffer.from(first?.body ?? []).toString()).toBe(JSON.stringify(request("a")));
+  expect(Buffer.from(first?.body ?? []).toString()).toBe(JSON.stringify(exampleRequest("a")));
 });

@@ -2,9 +2,9 @@ import { CallError, CapabilityClient, RouterClient, type RouterClientOptions } f
 import { setupServer } from "msw/node";
 import { Agent, request as undiciRequest } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { TestingOptionError, testClientToken } from "../../src/index.ts";
+import { exampleRequest, TestingOptionError, testClientToken } from "../../src/index.ts";
 import { mockedNetwork, type RouterHandlerOptions, routerHandlers } from "../../src/msw/index.ts";
-import { failureOf, request } from "../support/call.ts";
+import { failureOf } from "../support/call.ts";
 import { tokenFile } from "../support/directory.ts";
 
 const url = "http://router.test:8787";
@@ -36,7 +36,7 @@ const codeOf = async (promise: Promise<unknown>) => {
 describe("RouterClient, which is undici, against a mocked router", () => {
   it("submits once, reads the result, the audit, and cancels what is final", async () => {
     const router = mocked();
-    const submission = await (await client()).submit(request("a"));
+    const submission = await (await client()).submit(exampleRequest("a"));
     expect(await submission.result()).toMatchObject({ phase: "Succeeded", output: "ok" });
     expect((await submission.audit()).requestId).toBe("a");
     expect(await submission.cancel()).toMatchObject({ phase: "Succeeded" });
@@ -48,25 +48,25 @@ describe("RouterClient, which is undici, against a mocked router", () => {
   it("over https, with a path prefix, too", async () => {
     const router = mocked({ url: "https://edge.test/plane/" });
     const secure = await client({ url: "https://edge.test/plane", allowInsecureHttp: false });
-    expect(await (await secure.submit(request("a"))).result()).toMatchObject({ phase: "Succeeded" });
+    expect(await (await secure.submit(exampleRequest("a"))).result()).toMatchObject({ phase: "Succeeded" });
     expect(router.calls[0]?.path).toBe("/v1/executions");
   });
 
   it("a held execution goes on until it is finished or cancelled", async () => {
     const router = mocked({ run: "hold" });
     const calls = await client();
-    const first = await calls.submit(request("a"));
+    const first = await calls.submit(exampleRequest("a"));
     await router.finish("a", { kind: "failed", reason: "as told", output: "half" });
     expect(await first.result()).toMatchObject({ phase: "Failed", reason: "as told", output: "half" });
-    const second = await calls.submit(request("b"));
+    const second = await calls.submit(exampleRequest("b"));
     expect(await second.cancelUntilTerminal()).toMatchObject({ record: { phase: "Cancelled" } });
   });
 
   it("the same id with other bytes is a conflict", async () => {
     mocked();
     const calls = await client();
-    await calls.submit(request("a"));
-    const other = calls.submit(request("a", { workload: { id: "other", caller: "tests" } }));
+    await calls.submit(exampleRequest("a"));
+    const other = calls.submit(exampleRequest("a", { workload: { id: "other", caller: "tests" } }));
     expect((await codeOf(other)).slice(2)).toEqual(["never", 409]);
   });
 
@@ -74,11 +74,11 @@ describe("RouterClient, which is undici, against a mocked router", () => {
     const router = mocked();
     const calls = await client();
     router.fault("submit", { kind: "outcome-unknown", ran: true });
-    expect(await (await calls.submit(request("a"))).result()).toMatchObject({ phase: "Succeeded" });
+    expect(await (await calls.submit(exampleRequest("a"))).result()).toMatchObject({ phase: "Succeeded" });
     router.fault("submit", { kind: "reset", when: "after-accept" });
-    expect(await (await calls.submit(request("b"))).result()).toMatchObject({ phase: "Succeeded" });
+    expect(await (await calls.submit(exampleRequest("b"))).result()).toMatchObject({ phase: "Succeeded" });
     router.fault("submit", { kind: "reset", when: "before-accept" });
-    expect(await (await calls.submit(request("c"))).result()).toMatchObject({ phase: "Succeeded" });
+    expect(await (await calls.submit(exampleRequest("c"))).result()).toMatchObject({ phase: "Succeeded" });
     expect(router.runs).toEqual(
       new Map([
         ["a", 1],
@@ -91,7 +91,7 @@ describe("RouterClient, which is undici, against a mocked router", () => {
   it("an outcome that is unknown and did not run stays unknown: the id never runs", async () => {
     const router = mocked();
     router.fault("submit", { kind: "outcome-unknown", ran: false });
-    const submission = (await client({ submitTimeoutMs: 300 })).prepare(request("a"));
+    const submission = (await client({ submitTimeoutMs: 300 })).prepare(exampleRequest("a"));
     expect(await failureOf(submission.send())).toMatchObject({ sent: "maybe" });
     expect(router.runs.size).toBe(0);
   });
@@ -100,15 +100,15 @@ describe("RouterClient, which is undici, against a mocked router", () => {
     const router = mocked({ run: "hold", backends: [{ maxCells: 1 }, { reachable: false }] });
     router.fault({ call: "submit", id: "b" }, { kind: "at-capacity" });
     const calls = await client({ submitTimeoutMs: 200 });
-    await calls.submit(request("a"));
-    await failureOf(calls.submit(request("b")));
+    await calls.submit(exampleRequest("a"));
+    await failureOf(calls.submit(exampleRequest("b")));
     expect(router.runs).toEqual(new Map([["a", 1]]));
   });
 
   it("an owner that is gone or has forgotten is told, not replaced", async () => {
     const router = mocked();
     const calls = await client();
-    await (await calls.submit(request("a"))).result();
+    await (await calls.submit(exampleRequest("a"))).result();
     router.fault("read", { kind: "owner-lost" });
     expect((await codeOf(calls.get("a")))[3]).toBe(503);
     expect(await calls.get("a")).toMatchObject({ phase: "Succeeded" });
@@ -123,12 +123,12 @@ describe("RouterClient, which is undici, against a mocked router", () => {
     const router = mocked({ backends: [{}, {}] });
     const calls = await client();
     const pin = router.origins[1] ?? "";
-    await calls.submit(request("a"), { pin });
-    expect((await codeOf(calls.submit(request("a"), { pin: router.origins[0] ?? "" })))[3]).toBe(409);
-    expect((await codeOf(calls.submit(request("b"), { pin: "http://elsewhere:1" })))[3]).toBe(400);
-    expect(await calls.prewarm(request("c"), pin)).toMatchObject({ executionAuthorized: false });
+    await calls.submit(exampleRequest("a"), { pin });
+    expect((await codeOf(calls.submit(exampleRequest("a"), { pin: router.origins[0] ?? "" })))[3]).toBe(409);
+    expect((await codeOf(calls.submit(exampleRequest("b"), { pin: "http://elsewhere:1" })))[3]).toBe(400);
+    expect(await calls.prewarm(exampleRequest("c"), pin)).toMatchObject({ executionAuthorized: false });
     router.change(1, { reachable: false });
-    expect((await codeOf(calls.prewarm(request("c"), pin)))[3]).toBe(503);
+    expect((await codeOf(calls.prewarm(exampleRequest("c"), pin)))[3]).toBe(503);
   });
 
   it("a black hole ends with the caller's deadline; late, held and lying answers come as they are told", async () => {
@@ -136,7 +136,7 @@ describe("RouterClient, which is undici, against a mocked router", () => {
     const calls = await client({ callTimeoutMs: 100 });
     router.fault("read", { kind: "black-hole" });
     await failureOf(calls.get("a"));
-    await calls.submit(request("a"));
+    await calls.submit(exampleRequest("a"));
     router.fault("read", { kind: "late", delayMs: 20 });
     router.fault("read", { kind: "held", until: Promise.resolve() });
     router.fault("read", { kind: "other-id" });
@@ -146,13 +146,13 @@ describe("RouterClient, which is undici, against a mocked router", () => {
     expect(await calls.get("a")).toMatchObject({ requestId: "a" });
     await failureOf(calls.get("a"));
     expect((await codeOf(calls.get("a")))[3]).toBe(500);
-    await calls.submit(request("b"));
+    await calls.submit(exampleRequest("b"));
     expect(router.calls.filter(({ id }) => id === "b").map(({ status }) => status)).toEqual([503, 202]);
   });
 
   it("no backend that could take it: nothing is claimed, and it works once there is one", async () => {
     const router = mocked({ backends: [{ kvm: false }] });
-    const submission = (await client()).prepare(request("a"));
+    const submission = (await client()).prepare(exampleRequest("a"));
     const sent = submission.send();
     router.change(0, { kvm: true });
     expect((await sent).requestId).toBe("a");

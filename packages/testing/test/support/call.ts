@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import type { ExecutionRequestInput } from "@cellkit/execution";
-import { testBackendToken } from "../../src/index.ts";
+import { exampleRequest, testBackendToken } from "../../src/index.ts";
 
 /** What came back: undefined status when no answer could be read. */
 export interface Called {
@@ -48,25 +48,8 @@ function readAnswer(bytes: Buffer): { status: number | undefined; body: unknown 
   }
 }
 
-const hash = (digit: string) => `blake3:${digit.repeat(64)}`;
-
-/** A request that every dispatcher takes. */
-export function request(id: string, change: Partial<ExecutionRequestInput> = {}): ExecutionRequestInput {
-  return {
-    apiVersion: "celln.dev/v1alpha1",
-    id,
-    workload: { id: "lint", caller: "tests" },
-    mote: { hash: hash("1") },
-    tools: [{ alias: "/usr/bin/lint", hash: hash("3") }],
-    invocation: { alias: "/usr/bin/lint", args: ["--strict"] },
-    capabilities: { workspace: "read-only", timeoutMs: 60_000, memoryBytes: 1_048_576, outputBytes: 32 },
-    execution: { lane: "tool", requireHardwareIsolation: true },
-    ...change,
-  };
-}
-
 export const submit = (origin: string, id: string, change: Partial<ExecutionRequestInput> = {}) =>
-  call(origin, "POST", "/v1/executions", JSON.stringify(request(id, change)));
+  call(origin, "POST", "/v1/executions", JSON.stringify(exampleRequest(id, change)));
 
 export const read = (origin: string, id: string) => call(origin, "GET", `/v1/executions/${id}`);
 
