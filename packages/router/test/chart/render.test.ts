@@ -99,6 +99,14 @@ describe.skipIf(helm === undefined)("the chart", () => {
     expect(trial?.volumeMounts).toBeUndefined();
   });
 
+  it("runs, as the same user, the command that the Containerfile puts on the path", async () => {
+    const containerfile = readFileSync(join(chartDirectory, "..", "Containerfile"), "utf8");
+    const { spec } = deploymentSpec(only(await render(userValues()), "Deployment")).template;
+    const { runAsUser, runAsGroup } = spec.securityContext;
+    expect(containerfile).toContain(`\nUSER ${runAsUser}:${runAsGroup}\n`);
+    expect(containerfile).toMatch(new RegExp(`/usr/local/bin/${spec.containers[0]?.command[0]}\\b`));
+  });
+
   it("mounts Secrets as directories that can be updated, readable by the router's group alone", async () => {
     const objects = await render(userValues());
     const { containers, volumes } = deploymentSpec(only(objects, "Deployment")).template.spec;
