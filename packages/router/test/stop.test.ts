@@ -48,6 +48,7 @@ describe("a router that stops", () => {
     silent.on("error", () => undefined);
     const ended = once(silent, "close");
     const stopped = router.router.stop();
+    await new Promise((next) => setTimeout(next, 100));
     late.write(submission("run-1"));
     await once(late, "end");
     expect(text).toMatch(/^HTTP\/1\.1 202 /);
