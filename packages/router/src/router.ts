@@ -30,6 +30,11 @@ export interface RouterOptions {
   /** Where new ids go. @default placeByHash */
   readonly placement?: Placement;
   readonly limits?: RouterLimits;
+  /**
+   * Keep connections to dispatchers for later calls, but for submissions and prewarming. Only for dispatchers that frame their answers
+   * with `Content-Length`; those that close are closed with. @default false, as the original: a connection for each call
+   */
+  readonly keepAlive?: boolean;
   /** Looks names of backends up. @default the system's resolver */
   readonly lookup?: LookupFunction;
   /** Hears of requests, claims, calls and health; for metrics and logs. */
@@ -88,6 +93,7 @@ class ListeningRouter implements Router {
   readonly #limits: ResolvedLimits;
   readonly #emit: RouterListener;
   readonly #abort = new AbortController();
+  readonly #dispatchers: Dispatchers;
   readonly #executions: Executions;
   readonly #capabilities: CapabilityFanOut;
   readonly #running: RunningLimit;
@@ -102,9 +108,10 @@ class ListeningRouter implements Router {
     const { signal } = this.#abort;
     // Every running request listens to it.
     setMaxListeners(0, signal);
-    const dispatchers = new Dispatchers({ bounds: this.#limits, lookup: options.lookup, signal, emit });
-    const { ledger, placement = placeByHash } = options;
+    const { ledger, lookup, placement = placeByHash, keepAlive = false } = options;
+    const dispatchers = new Dispatchers({ bounds: this.#limits, lookup, keepAlive, signal, emit });
     this.#emit = emit;
+    this.#dispatchers = dispatchers;
     this.#executions = new Executions({ ledger, dispatchers, placement, signal, emit });
     this.#capabilities = new CapabilityFanOut(dispatchers, emit);
   }
@@ -167,6 +174,7 @@ class ListeningRouter implements Router {
     await listener.empty();
     clearTimeout(arrival);
     clearTimeout(last);
+    this.#dispatchers.close();
   }
 
   async #handle(head: RequestHead): Promise<Handling> {

@@ -1,6 +1,6 @@
 // The calls that a router makes to its dispatchers, each with its bounds (execution API, section 4.5).
 import type { LookupFunction } from "node:net";
-import { encodeCall } from "../core/backend-call.ts";
+import { type BackendCall, encodeCall } from "../core/backend-call.ts";
 import {
   type BackendHealth,
   type NodeReport,
@@ -13,12 +13,15 @@ import { BackendError } from "../errors.ts";
 import type { BackendCallKind, RouterListener } from "../router-event.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { type BackendAnswer, type ExchangeBounds, type ExchangeContext, exchange } from "./exchange.ts";
+import { KeptConnections } from "./kept-connections.ts";
 
 /** What {@link Dispatchers} are made with. */
 export interface DispatchersOptions {
   readonly bounds: BackendBounds;
   /** Looks names of static origins up. @default the system's resolver */
   readonly lookup: LookupFunction | undefined;
+  /** Keep connections for the next call, but those of submissions and prewarming, which are never sent a second time. @default false */
+  readonly keepAlive?: boolean;
   /** Ends all calls. */
   readonly signal: AbortSignal;
   readonly emit: RouterListener;
@@ -55,23 +58,30 @@ export class Dispatchers {
   readonly #bounds: ExchangeBounds;
   readonly #context: ExchangeContext;
   readonly #emit: RouterListener;
+  readonly #kept: KeptConnections | undefined;
   /** Probes that run: callers that come meanwhile have the same answer. */
   readonly #probes = new Map<
     string,
     { readonly token: Uint8Array; readonly health: Promise<BackendHealth> }
   >();
 
-  constructor({ bounds, lookup, signal, emit }: DispatchersOptions) {
+  constructor({ bounds, lookup, keepAlive = false, signal, emit }: DispatchersOptions) {
     const { connectMs, operationMs, answerBytes } = bounds;
     this.#bounds = { connectMs, operationMs, maxBytes: answerBytes };
     this.#context = { budget: new ByteBudget(bounds.totalAnswerBytes), lookup, signal };
     this.#emit = emit;
+    this.#kept = keepAlive ? new KeptConnections() : undefined;
+  }
+
+  /** Ends the connections that are kept. */
+  close(): void {
+    this.#kept?.close();
   }
 
   /** The one POST of an execution. @throws BackendError (CELLKIT_ROUTER_BACKEND) */
   submit(origin: string, body: Uint8Array, token: Uint8Array): Promise<BackendAnswer> {
     const call = { method: "POST", path: "/v1/executions", host: origin, body } as const;
-    return this.#exchange("submit", origin, encodeCall(call, token), this.#bounds);
+    return this.#exchange("submit", origin, { call, token });
   }
 
   /** A call about an execution that the dispatcher owns. @throws BackendError (CELLKIT_ROUTER_BACKEND) */
@@ -86,13 +96,13 @@ export class Dispatchers {
       kind === "cancel"
         ? ({ method: "POST", path, host: origin, body: new Uint8Array() } as const)
         : ({ method: "GET", path, host: origin } as const);
-    return this.#exchange(kind, origin, encodeCall(call, token), this.#bounds);
+    return this.#exchange(kind, origin, { call, token });
   }
 
   /** @throws BackendError (CELLKIT_ROUTER_BACKEND) */
   prewarm(origin: string, body: Uint8Array, token: Uint8Array): Promise<BackendAnswer> {
     const call = { method: "POST", path: "/v1/artifacts/prewarm", host: origin, body } as const;
-    return this.#exchange("prewarm", origin, encodeCall(call, token), this.#bounds);
+    return this.#exchange("prewarm", origin, { call, token });
   }
 
   /** Whether a dispatcher takes new work. Never rejects: one that cannot be asked is not healthy. */
@@ -117,44 +127,35 @@ export class Dispatchers {
       answerMs: reportMs,
       maxBytes: reportBytes,
     };
-    const answer = await this.#tried("capabilities", origin, encodeCall(call, token), bounds);
+    const answer = await this.#tried("capabilities", origin, { call, token, bounds });
     return answer?.status === 200 ? parseReport(bodyOf(answer)) : undefined;
   }
 
   async #probe(origin: string, token: Uint8Array): Promise<BackendHealth> {
     const call = { method: "GET", path: "/v1/health", host: origin } as const;
     const bounds = { ...this.#bounds, maxBytes: healthBytes };
-    const answer = await this.#tried("health", origin, encodeCall(call, token), bounds);
+    const answer = await this.#tried("health", origin, { call, token, bounds });
     const health = answer === undefined ? unhealthy : parseHealth(answer.status, bodyOf(answer));
     this.#emit({ kind: "health", backend: origin, ...health });
     return health;
   }
 
-  async #tried(
-    kind: BackendCallKind,
-    origin: string,
-    sent: Uint8Array,
-    bounds: ExchangeBounds,
-  ): Promise<BackendAnswer | undefined> {
+  async #tried(kind: BackendCallKind, origin: string, parts: CallParts): Promise<BackendAnswer | undefined> {
     try {
-      return await this.#exchange(kind, origin, sent, bounds);
+      return await this.#exchange(kind, origin, parts);
     } catch (error) {
       if (error instanceof BackendError) return undefined;
       throw error;
     }
   }
 
-  async #exchange(
-    call: BackendCallKind,
-    backend: string,
-    sent: Uint8Array,
-    bounds: ExchangeBounds,
-  ): Promise<BackendAnswer> {
+  async #exchange(kind: BackendCallKind, backend: string, parts: CallParts): Promise<BackendAnswer> {
+    const { call, token, bounds = this.#bounds } = parts;
     const startedMs = performance.now();
     const emit = (status: number | undefined, problem: string | undefined) =>
       this.#emit({
         kind: "backend",
-        call,
+        call: kind,
         backend,
         status,
         problem,
@@ -163,7 +164,10 @@ export class Dispatchers {
     try {
       const parsed = parseOrigin(backend);
       if ("problem" in parsed) throw new BackendError(backend, `is ${parsed.problem}`, "no");
-      const answer = await exchange(parsed, sent, bounds, this.#context);
+      // What may be sent twice may be sent on a connection that could be closed already.
+      const kept = kind === "submit" || kind === "prewarm" ? undefined : this.#kept;
+      const sent = encodeCall({ ...call, keepAlive: kept !== undefined }, token);
+      const answer = await exchange(parsed, sent, { bounds, context: this.#context, kept });
       emit(answer.status, undefined);
       return answer;
     } catch (error) {
@@ -171,6 +175,13 @@ export class Dispatchers {
       throw error;
     }
   }
+}
+
+/** A call, who makes it, and its bounds where they are not the usual ones. */
+interface CallParts {
+  readonly call: BackendCall;
+  readonly token: Uint8Array;
+  readonly bounds?: ExchangeBounds;
 }
 
 function bodyOf(answer: BackendAnswer): string {

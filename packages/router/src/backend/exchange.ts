@@ -1,10 +1,12 @@
-// One call to a dispatcher on a connection of its own: written once, and read until the dispatcher closes. No retry of any kind.
+// One call to a dispatcher: written once, and read until the dispatcher closes. No retry of any kind, but for calls that may be repeated
+// freely, on a connection that was kept and turns out to have been closed.
 import { isUtf8 } from "node:buffer";
 import { connect, type LookupFunction, type Socket } from "node:net";
-import { bodyStart, statusOf } from "../core/backend-call.ts";
+import { type AnswerFraming, bodyStart, framingOf, statusOf } from "../core/backend-call.ts";
 import type { BackendOrigin } from "../core/origin.ts";
 import { BackendError } from "../errors.ts";
 import type { ByteBudget } from "./byte-budget.ts";
+import type { KeptConnections } from "./kept-connections.ts";
 
 /** A dispatcher's whole answer. */
 export interface BackendAnswer {
@@ -40,64 +42,91 @@ export interface ExchangeContext {
 /** What an answer may hold without asking the shared budget. */
 export const freeBytes = 65_536;
 
+/** What {@link exchange} takes beside the call. */
+export interface ExchangeOptions {
+  readonly bounds: ExchangeBounds;
+  readonly context: ExchangeContext;
+  /** For calls that may be repeated: connections that were kept, and where to keep this one. */
+  readonly kept?: KeptConnections | undefined;
+}
+
 /**
  * Sends a call and reads its answer.
  * @param sent the bytes of the call
  * @throws BackendError (CELLKIT_ROUTER_BACKEND) when there is no usable answer; its `sent` says whether the call may have arrived
  */
-export function exchange(
+export async function exchange(
   origin: BackendOrigin,
   sent: Uint8Array,
-  bounds: ExchangeBounds,
-  context: ExchangeContext,
+  options: ExchangeOptions,
 ): Promise<BackendAnswer> {
+  const parts = { origin, sent, ...options };
+  const kept = options.kept?.take(origin.origin);
+  const answer = kept && (await exchangeOn(kept, parts));
+  // On a new connection there is always an answer, or an error.
+  return answer ?? (exchangeOn(undefined, parts) as Promise<BackendAnswer>);
+}
+
+interface Parts extends ExchangeOptions {
+  readonly origin: BackendOrigin;
+  readonly sent: Uint8Array;
+}
+
+/** @returns undefined when the connection was a kept one, and closed before a byte came */
+function exchangeOn(kept: Socket | undefined, parts: Parts): Promise<BackendAnswer | undefined> {
   return new Promise((resolve, reject) => {
-    new Exchange({ origin, sent, bounds, context, resolve, reject });
+    new Exchange(parts, { kept, resolve, reject });
   });
 }
 
-interface Parts {
-  readonly origin: BackendOrigin;
-  readonly sent: Uint8Array;
-  readonly bounds: ExchangeBounds;
-  readonly context: ExchangeContext;
-  readonly resolve: (answer: BackendAnswer) => void;
+interface Ends {
+  readonly kept: Socket | undefined;
+  readonly resolve: (answer: BackendAnswer | undefined) => void;
   readonly reject: (error: BackendError) => void;
 }
 
 class Exchange {
   readonly #parts: Parts;
+  readonly #ends: Ends;
   readonly #socket: Socket;
   readonly #chunks: Buffer[] = [];
   readonly #onAbort = () => this.#fail("was not waited for: the router stops");
   #byteCount = 0;
   #budgetBytes = 0;
   #isConnected = false;
-  #timer: NodeJS.Timeout;
+  #headAt: number | undefined;
+  #framing: AnswerFraming | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(parts: Parts) {
+  constructor(parts: Parts, ends: Ends) {
     this.#parts = parts;
-    const { origin, bounds, context } = parts;
+    this.#ends = ends;
+    this.#socket = ends.kept ?? this.#connect();
+    this.#socket.on("data", (chunk: Buffer) => this.#take(chunk));
+    this.#socket.on("end", () => this.#end());
+    this.#socket.on("error", (cause) =>
+      this.#fail(this.#isConnected ? "broke the connection" : "cannot be connected to", cause),
+    );
+    parts.context.signal.addEventListener("abort", this.#onAbort);
+    if (parts.context.signal.aborted) this.#onAbort();
+    else if (ends.kept !== undefined) this.#connected();
+  }
+
+  #connect(): Socket {
+    const { origin, bounds, context } = this.#parts;
     this.#timer = setTimeout(
       () => this.#fail(`did not accept a connection within ${bounds.connectMs} ms`),
       bounds.connectMs,
     );
     // The first address alone is tried, as the original does.
-    this.#socket = connect({
+    const socket = connect({
       host: origin.host,
       port: origin.port,
       noDelay: true,
       autoSelectFamily: false,
       ...(context.lookup && { lookup: context.lookup }),
     });
-    this.#socket.on("connect", () => this.#connected());
-    this.#socket.on("data", (chunk: Buffer) => this.#take(chunk));
-    this.#socket.on("end", () => this.#end());
-    this.#socket.on("error", (cause) =>
-      this.#fail(this.#isConnected ? "broke the connection" : "cannot be connected to", cause),
-    );
-    context.signal.addEventListener("abort", this.#onAbort);
-    if (context.signal.aborted) this.#onAbort();
+    return socket.on("connect", () => this.#connected());
   }
 
   #connected(): void {
@@ -124,30 +153,59 @@ class Exchange {
     }
     this.#budgetBytes += Math.max(0, wanted);
     this.#chunks.push(chunk);
+    if (this.#parts.kept !== undefined) this.#endIfWhole();
   }
 
-  #end(): void {
-    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
+  /** The answer as far as it came, in one piece. */
+  #bytes(): Buffer {
+    if (this.#chunks.length > 1) this.#chunks.splice(0, this.#chunks.length, Buffer.concat(this.#chunks));
+    return this.#chunks[0] ?? Buffer.alloc(0);
+  }
+
+  /** Ends it where the answer is whole though the connection is not closed. */
+  #endIfWhole(): void {
+    this.#headAt ??= bodyStart(this.#bytes());
+    if (this.#headAt === undefined) return;
+    this.#framing ??= framingOf(this.#bytes().toString("latin1", 0, this.#headAt - 4));
+    if (this.#framing.bytes === this.#byteCount) this.#end(this.#framing.keeps);
+  }
+
+  #end(isKept = false): void {
+    if (this.#ends.kept !== undefined && this.#byteCount === 0) {
+      this.#finish(false);
+      this.#ends.resolve(undefined);
+      return;
+    }
+    const bytes = this.#bytes();
     const bodyAt = bodyStart(bytes);
     if (bodyAt === undefined) this.#fail("closed before the head of its answer was whole");
     else if (!isUtf8(bytes)) this.#fail("answered what is not UTF-8");
     else {
-      this.#finish();
-      this.#parts.resolve({ status: statusOf(bytes), bytes, bodyAt });
+      this.#finish(isKept);
+      this.#ends.resolve({ status: statusOf(bytes), bytes, bodyAt });
     }
   }
 
   #fail(problem: string, cause?: unknown): void {
-    this.#finish();
+    // A kept connection that breaks before a byte came was closed while it was kept.
+    const isStale = this.#ends.kept !== undefined && this.#byteCount === 0 && cause !== undefined;
+    this.#finish(false);
+    if (isStale) {
+      this.#ends.resolve(undefined);
+      return;
+    }
     const sent = this.#isConnected ? "maybe" : "no";
-    this.#parts.reject(new BackendError(this.#parts.origin.origin, problem, sent, { cause }));
+    this.#ends.reject(new BackendError(this.#parts.origin.origin, problem, sent, { cause }));
   }
 
-  #finish(): void {
+  #finish(isKept: boolean): void {
     clearTimeout(this.#timer);
-    this.#parts.context.signal.removeEventListener("abort", this.#onAbort);
-    this.#socket.destroy();
-    this.#parts.context.budget.give(this.#budgetBytes);
+    const { context, kept, origin } = this.#parts;
+    context.signal.removeEventListener("abort", this.#onAbort);
+    this.#socket.removeAllListeners();
+    if (isKept && kept !== undefined) kept.give(origin.origin, this.#socket);
+    else this.#socket.on("error", () => undefined).destroy();
+    context.budget.give(this.#budgetBytes);
     this.#budgetBytes = 0;
   }
 }

@@ -8,7 +8,7 @@ export interface BackendCall {
   readonly host: string;
   /** Exact bytes; undefined for a GET. An empty one is sent with its length. */
   readonly body?: Uint8Array | undefined;
-  /** Leave the connection open behind the answer. */
+  /** Leave the connection open behind the answer. @default false */
   readonly keepAlive?: boolean;
 }
 
@@ -37,4 +37,29 @@ export function statusOf(answer: Uint8Array): number {
 export function bodyStart(answer: Uint8Array): number | undefined {
   const at = Buffer.from(answer.buffer, answer.byteOffset, answer.length).indexOf("\r\n\r\n");
   return at === -1 ? undefined : at + 4;
+}
+
+/** How an answer ends, for connections that may be kept. */
+export interface AnswerFraming {
+  /** The whole answer, head included; undefined: it ends with the connection. */
+  readonly bytes: number | undefined;
+  /** Whether the dispatcher leaves the connection open. */
+  readonly keeps: boolean;
+}
+
+/** @param head an answer's head, up to its blank line */
+export function framingOf(head: string): AnswerFraming {
+  const [line = "", ...lines] = head.split("\r\n");
+  const lengths: string[] = [];
+  let isPlain = line.startsWith("HTTP/1.1 ");
+  for (const each of lines) {
+    const [, name = "", value = ""] = /^([^:]*):[ \t]*(.*?)[ \t]*$/.exec(each) ?? [];
+    if (/^content-length$/i.test(name)) lengths.push(value);
+    if (/^transfer-encoding$/i.test(name)) isPlain = false;
+    if (/^connection$/i.test(name) && !/^keep-alive$/i.test(value)) isPlain = false;
+  }
+  const [length = ""] = lengths;
+  if (!isPlain || lengths.length !== 1 || !/^\d{1,9}$/.test(length))
+    return { bytes: undefined, keeps: false };
+  return { bytes: head.length + 4 + Number(length), keeps: true };
 }

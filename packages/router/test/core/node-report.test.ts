@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bodyStart, encodeCall, statusOf } from "../../src/core/backend-call.ts";
+import { bodyStart, encodeCall, framingOf, statusOf } from "../../src/core/backend-call.ts";
 import { capabilitiesOf } from "../../src/core/capabilities.ts";
 import { isEligible, parseHealth, parseReport } from "../../src/core/node-report.ts";
 import { vectors } from "../support/vectors.ts";
@@ -152,5 +152,25 @@ describe("a call on the wire", () => {
   it("has an answer once its head is whole", () => {
     expect(bodyStart(Buffer.from("a\r\n\r\nb"))).toBe(5);
     expect(bodyStart(Buffer.from("a\r\n\r"))).toBeUndefined();
+  });
+
+  it("may leave the connection open", () => {
+    const call = { method: "GET", path: "/v1/health", host: "http://n", keepAlive: true } as const;
+    expect(Buffer.from(encodeCall(call, token)).toString()).toMatch(/\r\nConnection: keep-alive\r\n\r\n$/);
+  });
+
+  it.each([
+    ["HTTP/1.1 200 OK\r\nContent-Length: 2", true],
+    ["HTTP/1.1 200 OK\r\ncontent-length:2\r\nConnection: Keep-Alive", true],
+    ["HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 2", true],
+    ["HTTP/1.1 200 OK", false],
+    ["HTTP/1.0 200 OK\r\nContent-Length: 2", false],
+    ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close", false],
+    ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2", false],
+    ["HTTP/1.1 200 OK\r\nContent-Length: +2", false],
+    ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked", false],
+    ["", false],
+  ])("has an answer with the head %j that ends by itself: %s", (head, keeps) => {
+    expect(framingOf(head)).toEqual({ bytes: keeps ? head.length + 4 + 2 : undefined, keeps });
   });
 });

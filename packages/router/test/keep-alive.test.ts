@@ -1,0 +1,94 @@
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { openTestRouter } from "./support/router.ts";
+import { until } from "./support/until.ts";
+
+/** A dispatcher that keeps connections, as Node's own servers do; `connections` says on which one each call came. */
+async function openKeeping(answer: (path: string) => string = () => '{"requestId":"run-1"}') {
+  const calls: { call: string; connection: number }[] = [];
+  const sockets: Socket[] = [];
+  const server = createServer((request, response) => {
+    const { method = "", url = "", socket } = request;
+    calls.push({ call: `${method} ${url}`, connection: sockets.indexOf(socket) });
+    request.resume().on("end", () => {
+      const body = url === "/v1/health" ? '{"ok":true,"kvm":true}' : answer(url);
+      response
+        .writeHead(method === "POST" ? 202 : 200, { "Content-Length": Buffer.byteLength(body) })
+        .end(body);
+    });
+  });
+  server.on("connection", (socket) => sockets.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    calls,
+    sockets,
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const open = ({ origin }: { origin: string }, keepAlive: boolean) =>
+  openTestRouter([], { backends: { origins: async () => [origin] }, keepAlive });
+
+describe("connections to a dispatcher", () => {
+  it("are one for each call, unless asked otherwise", async () => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, false);
+    await router.submit("run-1");
+    for (let read = 0; read < 3; read += 1) await router.read("/v1/executions/run-1");
+    expect(dispatcher.calls.map(({ connection }) => connection)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it("are kept for calls that may be repeated, and a submission never uses one", async () => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, true);
+    expect((await router.submit("run-1"))?.status).toBe(202);
+    for (let read = 0; read < 3; read += 1)
+      expect((await router.read("/v1/executions/run-1"))?.body).toBe('{"requestId":"run-1"}');
+    await router.submit("run-2");
+    expect(dispatcher.calls).toEqual([
+      { call: "GET /v1/health", connection: 0 },
+      { call: "POST /v1/executions", connection: 1 },
+      { call: "GET /v1/executions/run-1", connection: 0 },
+      { call: "GET /v1/executions/run-1", connection: 0 },
+      { call: "GET /v1/executions/run-1", connection: 0 },
+      { call: "GET /v1/health", connection: 0 },
+      { call: "POST /v1/executions", connection: 2 },
+    ]);
+  });
+
+  it("that were closed while they were kept cost nobody an answer", async () => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, true);
+    await router.submit("run-1");
+    for (const cut of [(socket: Socket) => socket.destroy(), (socket: Socket) => socket.resetAndDestroy()]) {
+      for (const socket of dispatcher.sockets) cut(socket);
+      expect((await router.read("/v1/executions/run-1"))?.status).toBe(200);
+    }
+  });
+
+  it("are ended when the router stops", async () => {
+    await using dispatcher = await openKeeping();
+    const router = await open(dispatcher, true);
+    await router.submit("run-1");
+    await router.read("/v1/executions/run-1");
+    expect(dispatcher.sockets.some(({ destroyed }) => !destroyed)).toBe(true);
+    await router[Symbol.asyncDispose]();
+    await until("the end of all", () => dispatcher.sockets.every(({ destroyed }) => destroyed));
+  });
+
+  it("carry an answer of several packets wholly", async () => {
+    const record = JSON.stringify({ output: "é".repeat(300_000) });
+    await using dispatcher = await openKeeping((path) => (path.endsWith("run-1") ? record : "{}"));
+    await using router = await open(dispatcher, true);
+    await router.submit("run-1");
+    for (let read = 0; read < 2; read += 1) {
+      const answer = await router.read("/v1/executions/run-1");
+      expect(Buffer.from(answer?.body ?? "", "latin1").toString()).toBe(record);
+    }
+  });
+});
