@@ -24,7 +24,7 @@ export type NetworkFault =
   | { readonly kind: "replace"; readonly bytes: Uint8Array | string }
   /** It gets lost, and the connection is reset on both sides: a cut between two messages. */
   | { readonly kind: "cut" }
-  /** So many bytes of it come, then the connection is reset on both sides. */
+  /** So many bytes of it come, then the connection is reset on both sides; Node 22 ends it in order towards the receiver. */
   | { readonly kind: "truncate"; readonly afterBytes: number }
   /** It gets lost, and the connection is ended in order on both sides. */
   | { readonly kind: "end" }

@@ -90,11 +90,13 @@ describe("a proxy", () => {
     expect(it.far.text).toBe("one\n");
   });
 
-  it("truncates a message, and resets", async () => {
+  it("truncates a message: its begin comes, and then nothing more", async () => {
     await using it = await pair();
     it.proxy.next({ direction: "back" }, { kind: "truncate", afterBytes: 2 });
     it.far.socket.write("answer\n");
-    await until("the reset of both", () => it.near.closed === "reset" && it.far.closed === "reset");
+    // Node 22 ends a connection that it has just written to before it resets it.
+    const isOver = () => it.near.ended || it.near.closed === "reset";
+    await until("the end of both", () => isOver() && it.far.closed === "reset");
     expect("an".startsWith(it.near.text)).toBe(true);
   });
 
