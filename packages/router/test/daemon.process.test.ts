@@ -78,7 +78,7 @@ describe("a start that is refused", () => {
 
 it("it serves, takes rotated tokens at once, alarms at another replica's list, and stops with 0", async () => {
   await using backend = await dispatcher({ tokenFile: tokens.path("backend") });
-  const args = [ledger(), ...tokens.flags];
+  const args = [ledger(), "--ledger-capacity=6", ...tokens.flags];
   await using router = await new RouterProcess([
     ...args,
     `--backends=${backend.origin}`,
@@ -124,6 +124,13 @@ it("it serves, takes rotated tokens at once, alarms at another replica's list, a
   expect((await submit("mended"))?.status).toBe(202);
   await router.logged("the tokens can be used again");
 
+  // Five of six: said with the next one, which also fills it.
+  expect((await submit("sixth"))?.status).toBe(202);
+  await router.logged("the ledger is 80 % full; at its capacity new ids are refused");
+  expect((await submit("seventh"))?.body).toContain(
+    "ownership capacity exhausted; operator reconciliation required",
+  );
+
   // A discovery token that cannot be used stops discovery alone where that was asked for, and everything where it was not.
   await tokens.write("capability", "short");
   const read = callBytes("GET /v1/executions/a", tokens.token("client"));
@@ -132,8 +139,8 @@ it("it serves, takes rotated tokens at once, alarms at another replica's list, a
   ]);
 
   const figures = (await router.internal("/metrics")).text;
-  expect(figures).toContain('router_requests_total{route="submit",status="202"} 5\n');
-  expect(figures).toContain('router_claims_total{result="new"} 5\n');
+  expect(figures).toContain('router_requests_total{route="submit",status="202"} 6\n');
+  expect(figures).toContain('router_claims_total{result="new"} 6\n');
   expect(figures).toMatch(
     new RegExp(`^router_backend_healthy{backend="${backend.origin}",node="[^"]+"} 1$`, "m"),
   );
