@@ -15,7 +15,7 @@ describe("a ledger in memory", () => {
     (place, options) => openMemoryLedger({ ...options, memory: memoryOf(place) }),
     { plant: async (place, key, bytes) => memoryOf(place).plant(key, bytes) },
   );
-  for (const { name, run } of cases) it(name, run);
+  for (const { name, skip, run } of cases) it.skipIf(skip !== undefined)(name, run);
 
   it("is empty whenever it is opened without a memory", async () => {
     await using first = await openMemoryLedger();

@@ -1,6 +1,7 @@
 /** What one caller sees: claims, lookups, and when an owner is chosen. */
 import type { Claim } from "../ledger.ts";
-import { chooser, expectCode, expectEqual, type Rule } from "./conformance-case.ts";
+import { chooser, expectCode, expectEqual, expectSameLedger } from "./expectations.ts";
+import type { Rule } from "./scene.ts";
 
 const A = "http://10.20.0.11:8787";
 const B = "http://10.20.0.12:8787";
@@ -84,10 +85,11 @@ export const claimRules: readonly Rule[] = [
       expectEqual(claim, { kind: "new", owner }, "the claim");
       expectEqual(await second?.lookup("id"), owner, "lookup of another handle");
       await first?.close();
+      expectEqual(await second?.lookup("id"), owner, "lookup of another handle after the first was closed");
       const third = await scene.open();
       const again = await third.claim("id", "original", chooser(B).choose);
       expectEqual(again, { kind: "existing", owner }, "the same claim of a third");
-      expectEqual(third.ledgerId, second?.ledgerId, "ledgerId of two handles");
+      expectSameLedger([second, third], "two handles");
     },
   },
   {

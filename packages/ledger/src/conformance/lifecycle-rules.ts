@@ -1,18 +1,23 @@
 /** Opening, names, closing, and giving up. */
-
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { ConformanceError } from "../errors.ts";
-import type { LedgerOptions, StoredLedger } from "../ledger.ts";
-import { chooser, expectCode, expectEqual, expectRefusal, type Rule } from "./conformance-case.ts";
+import type { LedgerOptions, QuarantineOptions, StoredLedger } from "../ledger.ts";
+import { chooser, expectCode, expectEqual, expectRefusal, expectSameLedger } from "./expectations.ts";
+import type { Rule, Scene } from "./scene.ts";
 
 const A = "http://10.20.0.11:8787";
 const B = "http://10.20.0.12:8787";
 
-/** Every call of a ledger; the place must be retirable for the last two. */
+/** So long a close that waits for nothing has to show it. */
+const CLOSING_MS = 100;
+
+/** Every call of a ledger. */
 function everyCall(
   ledger: StoredLedger,
-  key: string,
+  { digest, canRetire }: Scene,
   signal?: AbortSignal,
 ): [string, () => Promise<unknown>][] {
+  const key = digest.key("id");
   const owner = { backend: A, bodyHash: "blake3:00" };
   const options = { signal };
   return [
@@ -22,12 +27,32 @@ function everyCall(
     ["entry", () => ledger.entry(key, options)],
     ["entries", () => ledger.entries(options)[Symbol.asyncIterator]().next()],
     ["restore", () => ledger.restore(key, owner, options)],
-    ["retire", () => ledger.retire("id", { ...options, quarantineMs: 0 })],
-    ["sweep", () => ledger.sweep({ ...options, quarantineMs: 0 })],
+    ...(canRetire ? retiringCalls(ledger, { ...options, quarantineMs: 0 }) : []),
+  ];
+}
+
+function retiringCalls(ledger: StoredLedger, options: QuarantineOptions): [string, () => Promise<unknown>][] {
+  return [
+    ["retire", () => ledger.retire("id", options)],
+    ["sweep", () => ledger.sweep(options)],
   ];
 }
 
 export const lifecycleRules: readonly Rule[] = [
+  {
+    name: "a ledger has everything that a ledger has",
+    async run(scene) {
+      const ledger = await scene.open();
+      expectEqual(scene.missingMethods(), [], "methods that are missing");
+      expectSameLedger([ledger], "one handle");
+      expectEqual(
+        [typeof ledger.url, ledger.url === ""],
+        ["string", false],
+        "url: a text that says something",
+      );
+      expectEqual(ledger.name, "executions", "name");
+    },
+  },
   {
     name: "ledgers of different names know nothing of each other",
     async run(scene) {
@@ -47,6 +72,7 @@ export const lifecycleRules: readonly Rule[] = [
         for await (const { owner } of ledger.entries()) if (owner !== undefined) entries++;
         expectEqual(entries, 1, `entries of ${ledger.name}`);
       }
+      for (const ledger of ledgers) expectSameLedger([ledger], ledger.name);
       expectEqual(new Set(ledgers.map(({ ledgerId }) => ledgerId)).size, names.length, "how many ledgerIds");
     },
   },
@@ -68,7 +94,7 @@ export const lifecycleRules: readonly Rule[] = [
       for (const what of ["at first", "again"]) await expectCode(() => scene.open(options), missing, what);
       const created = await scene.open();
       const opened = await scene.open(options);
-      expectEqual(opened.ledgerId, created.ledgerId, "ledgerId");
+      expectSameLedger([created, opened], "the one that created it, and the one that found it");
       expectEqual(await opened.count(), 0, "count: what marks a ledger is no record");
       const other = { ...options, name: "other" };
       await expectCode(() => scene.open(other), missing, "a ledger of another name");
@@ -78,17 +104,23 @@ export const lifecycleRules: readonly Rule[] = [
     name: "of several that create a ledger at once all see the same one",
     async run(scene) {
       const ledgers = await scene.openSeveral(4);
-      expectEqual(new Set(ledgers.map(({ ledgerId }) => ledgerId)).size, 1, "how many ledgerIds");
+      expectSameLedger(ledgers, "four handles");
+      for (const [index, ledger] of ledgers.entries()) {
+        const { kind } = await ledger.claim("id", "b", chooser(`http://node-${index}`).choose);
+        expectEqual(kind, index === 0 ? "new" : "existing", `the claim through handle ${index + 1}`);
+        const found = await ledger.lookup("id");
+        expectEqual(found?.backend, "http://node-0", `the owner that handle ${index + 1} sees`);
+      }
     },
   },
   {
     name: "closing twice is closing once, and every call after it is refused",
     async run(scene) {
-      const ledger = await scene.open({ retirable: true });
+      const ledger = await scene.open({ retirable: scene.canRetire });
       await ledger.claim("id", "b", chooser(A).choose);
       await Promise.all([ledger.close(), ledger.close()]);
       await ledger[Symbol.asyncDispose]();
-      for (const [name, call] of everyCall(ledger, scene.digest.key("id")))
+      for (const [name, call] of everyCall(ledger, scene))
         await expectCode(call, "CELLKIT_LEDGER_CLOSED", `${name} after close`);
     },
   },
@@ -98,6 +130,7 @@ export const lifecycleRules: readonly Rule[] = [
       const ledger = await scene.open();
       const begun = Promise.withResolvers<void>();
       const chosen = Promise.withResolvers<string>();
+      let state: "under way" | "answered" = "under way";
       const outcome = ledger
         .claim("id", "b", () => {
           begun.resolve();
@@ -106,11 +139,21 @@ export const lifecycleRules: readonly Rule[] = [
         .then(
           ({ kind }) => kind,
           (error: unknown) => (error as { code?: string }).code,
-        );
+        )
+        .finally(() => {
+          state = "answered";
+        });
+      const expectAnswered = async () => {
+        await setImmediate();
+        expectEqual(state, "answered", "when close has ended, the claim that was under way");
+      };
       await begun.promise;
+      // Its owner is chosen only when it is clear that closing waits, or after a while.
       const closing = ledger.close();
+      await Promise.race([closing.then(() => expectAnswered()), setTimeout(CLOSING_MS)]);
       chosen.resolve(A);
       await closing;
+      await expectAnswered();
       const answer = await outcome;
       const found = await (await scene.open()).lookup("id");
       if (answer === "new") expectEqual(found?.backend, A, "the owner after a claim that was told new");
@@ -120,10 +163,10 @@ export const lifecycleRules: readonly Rule[] = [
   {
     name: "a call whose signal is aborted rejects with its reason and does nothing",
     async run(scene) {
-      const ledger = await scene.open({ retirable: true });
+      const ledger = await scene.open({ retirable: scene.canRetire });
       const reason = new ConformanceError("given up by the suite");
       const fits = { expected: "the signal's reason", what: "" };
-      for (const [what, call] of everyCall(ledger, scene.digest.key("id"), AbortSignal.abort(reason)))
+      for (const [what, call] of everyCall(ledger, scene, AbortSignal.abort(reason)))
         await expectRefusal(call, (error) => error === reason, { ...fits, what });
       expectEqual(await ledger.count(), 0, "count");
     },
@@ -135,7 +178,7 @@ export const lifecycleRules: readonly Rule[] = [
       const reason = new ConformanceError("given up by the suite");
       const giveUp = new AbortController();
       const never = () => {
-        setImmediate(() => giveUp.abort(reason));
+        setImmediate().then(() => giveUp.abort(reason));
         return new Promise<string>(() => {});
       };
       const claim = () => ledger.claim("id", "b", never, { signal: giveUp.signal });

@@ -1,6 +1,7 @@
 /** What several callers and several handles see at once. */
 import type { Claim, StoredLedger } from "../ledger.ts";
-import { chooser, expectEqual, type Rule } from "./conformance-case.ts";
+import { chooser, expectEqual } from "./expectations.ts";
+import type { Rule } from "./scene.ts";
 
 const HANDLE_COUNT = 4;
 const CLAIM_COUNT = 96;

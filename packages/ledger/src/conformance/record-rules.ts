@@ -1,7 +1,8 @@
 /** Records as they lie in the store: corrupt ones, entries, restoring, capacity. */
 import { formatRecord } from "../core/record.ts";
 import type { LedgerEntry } from "../ledger.ts";
-import { chooser, expectCode, expectEqual, type Rule } from "./conformance-case.ts";
+import { chooser, expectCode, expectEqual } from "./expectations.ts";
+import type { Rule } from "./scene.ts";
 
 const A = "http://10.20.0.11:8787";
 const B = "http://10.20.0.12:8787";
@@ -40,6 +41,7 @@ export const recordRules: readonly Rule[] = [
         const entry = await ledger.entry(key);
         expectEqual([entry?.key, entry?.owner], [key, undefined], `entry of a record ${what}`);
         expectEqual(typeof entry?.problem, "string", `the entry's problem with a record ${what}`);
+        await expectCode(() => ledger.lookup(id), corrupt, `lookup of a record ${what} after all of this`);
       }
       expectEqual(await ledger.count(), CORRUPT.length, "count: a corrupt record is one");
     },
@@ -110,6 +112,8 @@ export const recordRules: readonly Rule[] = [
         ledgers.map((ledger, index) => ledger.restore(key, { backend: `http://n${index}`, bodyHash: "h" })),
       );
       expectEqual(answers.toSorted(), ["added", "conflict", "conflict", "conflict"], "the answers");
+      const added = { backend: `http://n${answers.indexOf("added")}`, bodyHash: "h" };
+      for (const ledger of ledgers) expectEqual(await ledger.lookup("id"), added, "the owner that is kept");
     },
   },
   {

@@ -1,5 +1,6 @@
 /** How ids of retirable ledgers become free again, under a clock of the suite. */
-import { chooser, expectCode, expectEqual, type Rule } from "./conformance-case.ts";
+import { chooser, expectCode, expectEqual } from "./expectations.ts";
+import type { Rule } from "./scene.ts";
 
 const A = "http://10.20.0.11:8787";
 const B = "http://10.20.0.12:8787";
@@ -75,6 +76,7 @@ export const retireRules: readonly Rule[] = [
       const ledger = await scene.open(options);
       await ledger.claim("id", "b", chooser(A).choose);
       await ledger.retire("id", QUARANTINE);
+      expectEqual((await ledger.entry(scene.digest.key("id")))?.marked, true, "its mark");
       state.aheadMs = HOUR_MS;
       expectEqual(await ledger.retire("id", QUARANTINE), true, "retire of the marked record, now old");
       await ledger.claim("id", "c", chooser(B).choose);
@@ -118,9 +120,11 @@ export const retireRules: readonly Rule[] = [
       const { state, options } = clock();
       const ledgers = await scene.openSeveral(4, options);
       await ledgers[0]?.claim("id", "b", chooser(A).choose);
+      for (const ledger of ledgers) expectEqual((await ledger.lookup("id"))?.backend, A, "its owner");
       state.aheadMs = HOUR_MS;
       const answers = await Promise.all(ledgers.map((ledger) => ledger.retire("id", QUARANTINE)));
       expectEqual(answers.toSorted(), [false, false, false, true], "the answers");
+      for (const ledger of ledgers) expectEqual(await ledger.lookup("id"), undefined, "lookup after it");
     },
   },
   {
@@ -132,7 +136,8 @@ export const retireRules: readonly Rule[] = [
       const ids = Array.from({ length: 24 }, (_, index) => `id-${index}`);
       const [first] = ledgers;
       for (const id of ids) await first?.claim(id, "b", chooser(A).choose);
-      for (const id of ids) await first?.retire(id, QUARANTINE);
+      for (const id of ids)
+        expectEqual(await first?.retire(id, QUARANTINE), false, "retire of a young record");
       state.aheadMs = HOUR_MS;
       // All see the marks at first. Whoever is done claims anew while others are still at it.
       const answers = await Promise.all(

@@ -1,24 +1,7 @@
 import { expect, it } from "vitest";
 import { ledgerConformance, type OpenLedger } from "../../src/conformance/index.ts";
-import type { StoredLedger } from "../../src/ledger.ts";
-import { LedgerMemory, openMemoryLedger } from "../../src/memory-ledger.ts";
-
-/** Opens good ledgers, and changes each as a bug would. */
-function openWith(bug: (ledger: StoredLedger) => Partial<StoredLedger>): OpenLedger {
-  const memories = new Map<string, LedgerMemory>();
-  return async (place, options) => {
-    const memory = memories.get(place) ?? new LedgerMemory();
-    memories.set(place, memory);
-    const good = await openMemoryLedger({ ...options, memory });
-    const changed = bug(good);
-    return new Proxy(good, {
-      get: (target, property) => {
-        const value: unknown = Reflect.get(changed, property) ?? Reflect.get(target, property, target);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
-  };
-}
+import { openMemoryLedger } from "../../src/memory-ledger.ts";
+import { openWith } from "../support/open-with.ts";
 
 const OTHER = { backend: "http://elsewhere", bodyHash: "blake3:00" };
 
@@ -134,21 +117,4 @@ it.each(bugs)("the suite finds a ledger that %s", async (_, rule, open) => {
   const cases = ledgerConformance(open, { plant: planted }).filter(({ name }) => rule.test(name));
   expect(cases).toHaveLength(1);
   await expect(cases[0]?.run()).rejects.toMatchObject({ code: "CELLKIT_LEDGER_CONFORMANCE" });
-});
-
-it("cases that need what a store lacks are left out, and no others", () => {
-  const open = () => openMemoryLedger();
-  const names = (features?: Parameters<typeof ledgerConformance>[1]) =>
-    ledgerConformance(open, features).map(({ name }) => name);
-  const plant = async () => {};
-  const all = names({ plant });
-  expect(new Set(all).size).toBe(all.length);
-  const left = (features: Parameters<typeof ledgerConformance>[1]) => {
-    const kept = names(features);
-    return all.filter((name) => !kept.includes(name));
-  };
-  expect(left({})).toHaveLength(3);
-  expect(left({ plant, lacks: { capacity: "no counter" } })).toHaveLength(3);
-  expect(left({ plant, lacks: { retiring: "never" } })).toHaveLength(10);
-  expect(left({ plant, lacks: { requireExisting: "always there" } })).toHaveLength(1);
 });

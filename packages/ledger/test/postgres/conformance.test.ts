@@ -35,8 +35,8 @@ describe("a ledger in PostgreSQL keeps the rules of every ledger:", () => {
       },
     },
   );
-  it.for(cases)("$name", async ({ run }, { skip }) => {
-    if (server === undefined) return skip();
-    await run();
+  it.for(cases)("$name", async (rule, { skip }) => {
+    if (server === undefined || rule.skip !== undefined) return skip(rule.skip);
+    await rule.run();
   });
 });
