@@ -39,13 +39,14 @@ export class LedgerUnsupportedError extends LedgerError {
 export class LedgerMissingError extends LedgerError {
   override readonly name = "LedgerMissingError";
   readonly code = "CELLKIT_LEDGER_MISSING";
+  /** The message without its last sentence, which is for programs: a command has another way to create a ledger. */
+  readonly problem: string;
 
+  /** @param ledger a path, or the address of a bucket or a database without its password */
   constructor(ledger: string, found: string, options?: ErrorOptions) {
-    super(
-      `no ledger was ever created at ${ledger}: ${found}. If it should be there, look for a missing mount or a wrong address; ` +
-        "an empty ledger in its place would run old work again. To create a new one, open it once without requireExisting",
-      options,
-    );
+    const problem = `no ledger was ever created at ${ledger}: ${found}. If it should be there, look for ${suspectOf(ledger)}; an empty ledger in its place would run old work again`;
+    super(`${problem}. To create a new one, open it once without requireExisting`, options);
+    this.problem = problem;
   }
 }
 
@@ -62,7 +63,7 @@ export class LedgerBusyError extends LedgerError {
 
   constructor(ledger: string, waitedMs: number, options?: ErrorOptions) {
     super(
-      `the lock of the ledger ${ledger} was not free for ${Math.round(waitedMs)} ms: claim again, with the same id and body`,
+      `the lock of the ledger ${ledger} was not free for ${Math.round(waitedMs)} ms: nothing was written, the same call may be made again`,
       options,
     );
   }
@@ -84,6 +85,15 @@ export class CorruptRecordError extends LedgerError {
   }
 }
 
+/** What is wrong, most likely, where a ledger should be and is not. */
+function suspectOf(ledger: string): string {
+  const scheme = /^([a-z][a-z0-9+.-]*):/.exec(ledger)?.[1];
+  if (scheme === "postgresql" || scheme === "postgres") return "a wrong host, database, schema or name";
+  if (scheme === "s3" || scheme === "gs" || scheme === "az")
+    return "a wrong bucket, prefix, endpoint or name";
+  return "a missing mount or a wrong path";
+}
+
 /** The store cannot be asked or did not do what it was told: a full disk, a lost connection, a refusal. */
 export class LedgerUnavailableError extends LedgerError {
   override readonly name = "LedgerUnavailableError";
@@ -97,8 +107,10 @@ export class LedgerUnavailableError extends LedgerError {
   constructor(ledger: string, problem: string, recorded: "no" | "maybe", options?: ErrorOptions) {
     super(
       `the ledger ${ledger} is unavailable: ${problem}. ${
-        recorded === "no" ? "Nothing was recorded" : "The claim may have been recorded"
-      }; claim again, with the same id and body`,
+        recorded === "no"
+          ? "Nothing was written"
+          : "What was to be written may be there now; the same call, made again, settles it"
+      }`,
       options,
     );
     this.recorded = recorded;

@@ -20,6 +20,7 @@ export type {
   LedgerCallOptions,
   LedgerEntry,
   LedgerOptions,
+  LedgerReader,
   Owner,
   QuarantineOptions,
   StoredLedger,
@@ -29,6 +30,7 @@ export {
   type LedgerLocation,
   type OpenLedgerOptions,
   openLedger,
+  openLedgerReader,
   parseLedgerUrl,
 } from "./open-ledger.ts";
 export type { PosixLedgerEvent, PosixLedgerListener } from "./posix/ledger-event.ts";
@@ -50,6 +52,7 @@ export {
 } from "./qualification/agent-listener.ts";
 export type { Flock } from "./qualification/agent-lock.ts";
 export type { CheckResult, LedgerCheck, LedgerQualification, Verdict } from "./qualification/check.ts";
+export { type DirectoryPlace, describeDirectory } from "./qualification/describe-directory.ts";
 export { type QualifyOptions, qualifyLedger } from "./qualification/qualify-ledger.ts";
 export {
   type Finding,
@@ -58,6 +61,7 @@ export {
   type VerifyOptions,
   verifyLedger,
 } from "./qualification/verify-ledger.ts";
+export type { ExportHead } from "./transfer/export-file.ts";
 export { exportToFile } from "./transfer/export-to-file.ts";
 export {
   type ExportSummary,
@@ -65,4 +69,5 @@ export {
   type ImportOptions,
   type ImportSummary,
   importLedger,
+  readExportHead,
 } from "./transfer/transfer.ts";

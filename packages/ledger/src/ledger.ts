@@ -87,8 +87,24 @@ export interface LedgerEntry {
   marked: boolean;
 }
 
+/** What people and programs that only look at a ledger need; nothing of it writes, locks or creates. */
+export interface LedgerReader extends AsyncDisposable {
+  /** Where it lies, as text for people and logs; without credentials. */
+  readonly url: string;
+  /** The ledger's name among those of one router. */
+  readonly name: string;
+  /** Random, made when the ledger was created; undefined for a directory that only routers of the original have used. */
+  readonly ledgerId: string | undefined;
+  /** As {@link StoredLedger.entries}. */
+  entries(options?: LedgerCallOptions): AsyncIterable<LedgerEntry>;
+  /** As {@link StoredLedger.entry}. */
+  entry(key: string, options?: LedgerCallOptions): Promise<LedgerEntry | undefined>;
+  /** Frees everything. Calls after it throw LedgerClosedError (CELLKIT_LEDGER_CLOSED). */
+  close(): Promise<void>;
+}
+
 /** What an operator can do beside claims. Everything that `open…Ledger` answers has it; routers need only {@link Ledger}. */
-export interface StoredLedger extends Ledger {
+export interface StoredLedger extends Ledger, LedgerReader {
   /** Where it lies, as text for people and logs; without credentials. */
   readonly url: string;
   /** The ledger's name among those of one router. */

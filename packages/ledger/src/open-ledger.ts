@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BucketOptions } from "@cellkit/bucket";
 import { LedgerOptionError } from "./errors.ts";
-import type { LedgerOptions, StoredLedger } from "./ledger.ts";
+import type { LedgerOptions, LedgerReader, StoredLedger } from "./ledger.ts";
 
 /** Options of {@link openLedger}. What does not concern the store that the address names is left aside. */
 export interface OpenLedgerOptions extends LedgerOptions {
@@ -89,4 +89,19 @@ export async function openLedger(url: string, options: OpenLedgerOptions = {}): 
       return openPostgresLedger({ ...common, connection: location.connection });
     }
   }
+}
+
+/**
+ * Opens the ledger at an address to look at it: `entries`, `entry`, `exportLedger`, `verifyLedger`. Nothing is created or written. In a
+ * directory a ledger of the original router needs no mark of its creation, one record will do; a copy or a read-only mount will do, too.
+ * @throws LedgerMissingError (CELLKIT_LEDGER_MISSING) where there is none, and what {@link openLedger} throws
+ */
+export async function openLedgerReader(
+  url: string,
+  options: Pick<OpenLedgerOptions, "name" | "bucket"> = {},
+): Promise<LedgerReader> {
+  const location = parseLedgerUrl(url);
+  if (location.kind !== "posix") return openLedger(url, { ...options, requireExisting: true });
+  const { openPosixReader } = await import("./posix/posix-reader.ts");
+  return openPosixReader({ directory: location.directory, name: options.name });
 }

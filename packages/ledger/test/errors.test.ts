@@ -18,7 +18,11 @@ const table: readonly [string, errors.LedgerError, RegExp][] = [
     /at \/l: it is empty.*missing mount/,
   ],
   ["OWNER", new errors.OwnerChoiceError("no owner", options), /^no owner$/],
-  ["BUSY", new errors.LedgerBusyError("/l", 2_000.4, options), /\/l was not free for 2000 ms: claim again/],
+  [
+    "BUSY",
+    new errors.LedgerBusyError("/l", 2_000.4, options),
+    /\/l was not free for 2000 ms: nothing was written/,
+  ],
   [
     "CORRUPT",
     new errors.CorruptRecordError("/l", key, "it is empty", options),
@@ -44,10 +48,17 @@ describe("errors", () => {
     expect(error).toBeInstanceOf(errors.LedgerError);
   });
 
+  it("a missing ledger is looked for where it would lie, and nothing else", () => {
+    const at = (ledger: string) => new errors.LedgerMissingError(ledger, "it is not there");
+    expect(at("/mnt/l").message).toMatch(/a missing mount .* without requireExisting$/);
+    expect(at("s3://cells/l").problem).toMatch(/a wrong bucket, .* run old work again$/);
+    expect(at("postgresql://h:5432/d#l").message).not.toMatch(/mount/);
+  });
+
   it("say whether a claim may have been recorded", () => {
     const error = new errors.LedgerUnavailableError("/l", "the connection was cut", "maybe");
     expect(error.recorded).toBe("maybe");
-    expect(error.message).toMatch(/may have been recorded; claim again, with the same id and body/);
+    expect(error.message).toMatch(/may be there now; the same call, made again, settles it/);
   });
 
   it("are all in the README, and nothing else is", async () => {

@@ -32,12 +32,15 @@ export function answerExisting(owner: Owner, bodyHash: string): Claim {
 /**
  * Asks for an owner and checks the answer.
  * @param signal ends the waiting for it, with the signal's reason
- * @throws OwnerChoiceError (CELLKIT_LEDGER_OWNER)
+ * @throws OwnerChoiceError (CELLKIT_LEDGER_OWNER); LedgerOptionError (CELLKIT_LEDGER_OPTION) for what is no function
  */
 export async function callChooseOwner(
   chooseOwner: () => Promise<string>,
   signal?: AbortSignal,
 ): Promise<string> {
+  // A mistake in the program, which no later try mends.
+  if (typeof chooseOwner !== "function")
+    throw new LedgerOptionError(`chooseOwner must be a function, not ${typeof chooseOwner}`);
   let origin: string;
   try {
     origin = await untilAborted(chooseOwner, signal);
@@ -50,7 +53,9 @@ export async function callChooseOwner(
   }
   const problem = typeof origin === "string" ? originProblem(origin) : "no text";
   if (problem !== undefined)
-    throw new OwnerChoiceError(`the owner chosen for a new id is ${problem}; nothing was recorded`);
+    throw new OwnerChoiceError(
+      `the owner chosen for a new id is ${problem}: give http://HOST or http://HOST:PORT; nothing was recorded`,
+    );
   return origin;
 }
 

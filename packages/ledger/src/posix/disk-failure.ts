@@ -6,11 +6,13 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
+const NOT_ALLOWED = `the user ${process.getuid?.() ?? "of this process"} may not do it; whoever opens a ledger must be the user whom its files belong to`;
+
 const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: "its disk is full",
   EDQUOT: "its quota is used up",
-  EACCES: "this user may not do it",
-  EPERM: "this user may not do it",
+  EACCES: NOT_ALLOWED,
+  EPERM: NOT_ALLOWED,
   EROFS: "its file system is read-only",
   ENOENT: "something that belongs to it was removed",
   ENOTDIR: "something that belongs to it is no directory",

@@ -31,7 +31,8 @@ export async function readMarker(place: {
     if (!parsed.success)
       throw new LedgerUnsupportedError(
         url,
-        `${markerPath} is no marker of format 1: ${z.prettifyError(parsed.error)}`,
+        `${markerPath} is not the mark of a ledger that this version knows. If a newer cellkit made it, use that one; if it is damaged, restore it from a backup, or stop all routers, move it away and run cellkit ledger adopt, which leaves a new one`,
+        { cause: parsed.error },
       );
     return parsed.data.ledgerId;
   } finally {

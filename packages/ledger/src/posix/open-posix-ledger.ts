@@ -152,7 +152,7 @@ async function checkExisting(path: string): Promise<void> {
   try {
     ledgerId = await readMarker({ url, markerPath, calls: pooledCalls });
   } catch (error) {
-    if (errnoOf(error) === "ENOTDIR") throw new LedgerMissingError(path, "there is no such directory");
+    if (errnoOf(error) === "ENOTDIR") throw new LedgerMissingError(path, "it is no directory");
     throw diskFailure(url, `read ${markerPath}`, error, "no");
   }
   if (ledgerId !== undefined) return;

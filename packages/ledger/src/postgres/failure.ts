@@ -93,7 +93,8 @@ export function describeFailure(error: unknown): string {
 
 const HINTS: Readonly<Record<string, string>> = {
   "25006": ": this is a replica or a read-only session; connect to the primary",
-  "42501": ": grant the role SELECT, INSERT, UPDATE and DELETE on the ledger's table",
+  "42501":
+    ": grant the role SELECT, INSERT, UPDATE and DELETE on the ledger's table; where there is none yet, let an administrator make it (cellkit ledger sql prints the statement)",
   "42P01": ": the ledger's table is gone; restore it, an empty one would run old work again",
   "53300": ": raise max_connections or lower connectionCount",
 };

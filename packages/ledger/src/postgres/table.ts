@@ -57,7 +57,7 @@ const SELECTED =
 export function ledgerTableSql(table: string = DEFAULT_TABLE): string {
   checkTable(table);
   const columns = Object.entries(COLUMNS).map(([name, type]) => `  ${name} ${type} NOT NULL,\n`);
-  return `CREATE TABLE ${table} (\n${columns.join("")}  PRIMARY KEY (${KEY_COLUMNS.join(", ")})\n)`;
+  return `CREATE TABLE ${table} (\n${columns.join("")}  PRIMARY KEY (${KEY_COLUMNS.join(", ")})\n);`;
 }
 
 /** @throws LedgerOptionError for a name that would have to be quoted */

@@ -11,6 +11,11 @@ export const MAX_LINE_BYTES = 262_144;
 /** Probes are directories, prefixes or names that begin so, whatever else lies there. */
 const probePattern = /^cellkit-qualify-[0-9a-f]{12}$/;
 
+/** Whether a name is that of a probe. */
+export function isProbe(name: string): boolean {
+  return probePattern.test(name);
+}
+
 const fileName = z.string().regex(/^[a-z0-9][a-z0-9.-]{0,63}$/);
 const ids = z.array(z.string().min(1).max(200)).min(1).max(1_000);
 const origin = z.string().max(1_024);
@@ -72,6 +77,8 @@ export const answerSchemas = {
     pid: z.number().int(),
     host: z.string(),
     node: z.string(),
+    /** The same for processes of one kernel, however many host names its containers have. */
+    machine: z.string().max(200),
     /** Of a directory: whether the probe is there, and `f_type` of its statfs. */
     seesProbe: z.boolean().optional(),
     fileSystem: z.number().optional(),

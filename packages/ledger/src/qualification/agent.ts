@@ -1,5 +1,5 @@
 /** A process that takes part in a qualification: it does what it is told, on standard input and output or any other pair of streams. */
-import { statfs } from "node:fs/promises";
+import { readFile, statfs } from "node:fs/promises";
 import { hostname } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { LedgerAgentError, LedgerError } from "../errors.ts";
@@ -110,7 +110,10 @@ function begin(
 }
 
 async function introduction(directory: string | undefined) {
-  const who = { pid: process.pid, host: hostname(), node: process.version, timeMs: Date.now() };
+  const who = {
+    ...{ pid: process.pid, host: hostname(), node: process.version },
+    ...{ machine: await machineId(), timeMs: Date.now() },
+  };
   if (directory === undefined) return who;
   const found = await statfs(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -119,6 +122,14 @@ async function introduction(directory: string | undefined) {
   return found === undefined
     ? { ...who, seesProbe: false }
     : { ...who, seesProbe: true, fileSystem: found.type };
+}
+
+/** Linux makes one at each start of the machine. Elsewhere the host's name must do. */
+async function machineId(): Promise<string> {
+  return readFile("/proc/sys/kernel/random/boot_id", "utf8").then(
+    (text) => text.trim(),
+    () => hostname(),
+  );
 }
 
 /** Does what a request asks for; what it answers is checked by who asked. */

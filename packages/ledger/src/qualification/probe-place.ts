@@ -1,11 +1,9 @@
 /** Where a qualification works: a place of its own beside the live ledger, whose records it never touches. */
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, open, rm, rmdir } from "node:fs/promises";
-import { dirname } from "node:path";
-import { makeDirectory } from "@cellkit/bucket/directory";
-import { LedgerUnsupportedError } from "../errors.ts";
+import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
+import { LedgerUnavailableError } from "../errors.ts";
 import { type OpenLedgerOptions, openLedger, parseLedgerUrl } from "../open-ledger.ts";
+import { isProbe } from "./agent-protocol.ts";
 
 /** Where a ledger in PostgreSQL lies unless it is told another table. */
 const TABLE = "cellkit_ledger";
@@ -36,6 +34,25 @@ export function probeDirectory(directory: string, probe: string): string {
   return `${directory}/${probe}`;
 }
 
+/** Probes that are in a directory already: of a qualification that is under way, or that was killed. */
+export async function otherProbes(directory: string): Promise<string[]> {
+  return (await readdir(directory).catch(() => [])).filter(isProbe);
+}
+
+/** @throws LedgerUnavailableError: one that were made in its place would be on whatever disk is underneath */
+async function requireDirectory(path: string): Promise<void> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
+    throw new LedgerUnavailableError(path, error.message, "no", { cause: error });
+  });
+  if (found?.isDirectory() === true) return;
+  throw new LedgerUnavailableError(
+    path,
+    `${found === undefined ? "there is no such directory" : "it is no directory"}, and a qualification makes none: mount what is missing, or make it`,
+    "no",
+  );
+}
+
 /** Makes a probe's directories. Answers how to remove everything that the probe has left, whatever the store. */
 export async function makeProbe(
   url: string,
@@ -46,21 +63,18 @@ export async function makeProbe(
   switch (location.kind) {
     case "posix": {
       const directory = probeDirectory(location.directory, probe);
-      const missing = missingAbove(location.directory);
+      await requireDirectory(location.directory);
       try {
-        await makeDirectory(location.directory);
         await mkdir(directory, { mode: 0o700 });
         await mkdir(`${directory}/files`);
         await mkdir(`${directory}/ledger`);
       } catch (cause) {
         const problem = `no directory can be made there: ${(cause as Error).message}`;
-        throw new LedgerUnsupportedError(location.directory, problem, { cause });
+        throw new LedgerUnavailableError(location.directory, problem, "no", { cause });
       }
       return async () => {
         await rm(directory, { recursive: true, force: true, maxRetries: 3 });
         await syncDirectory(location.directory);
-        // Only what was made for the probe; one that somebody has put something into stays.
-        for (const each of missing) await rmdir(each).catch(() => undefined);
       };
     }
     case "bucket":
@@ -100,13 +114,6 @@ async function makeLedger(
 ): Promise<void> {
   const ledger = await openProbeLedger(url, probe, options);
   await ledger.close();
-}
-
-/** The directories that mkdir will have to make, the innermost first. */
-function missingAbove(path: string): string[] {
-  const missing: string[] = [];
-  for (let at = path; !existsSync(at) && at !== dirname(at); at = dirname(at)) missing.push(at);
-  return missing;
 }
 
 async function syncDirectory(path: string): Promise<void> {

@@ -1,10 +1,18 @@
 /** Whether a place can hold a ledger: tried out with processes that race, die, freeze and come back. */
-import { LedgerOptionError } from "../errors.ts";
+import { LedgerOptionError, LedgerUnsupportedError } from "../errors.ts";
 import { type OpenLedgerOptions, parseLedgerUrl } from "../open-ledger.ts";
 import type { AgentPlace } from "./agent-connection.ts";
-import { type LedgerCheck, type LedgerQualification, notTested, type Outcome, verdictOf } from "./check.ts";
+import {
+  failed,
+  type LedgerCheck,
+  type LedgerQualification,
+  notTested,
+  type Outcome,
+  verdictOf,
+} from "./check.ts";
 import { claimsApart, claimsConflict, claimsRace, claimsSeen, openEverywhere } from "./claim-checks.ts";
 import { freezeAndKill, freezeAndThaw, processDeath, replicaRestart } from "./death-checks.ts";
+import { describeDirectory } from "./describe-directory.ts";
 import {
   atomicity,
   fileSystem,
@@ -17,7 +25,7 @@ import {
 } from "./file-checks.ts";
 import { fullDisk } from "./fill-check.ts";
 import { lockExcludes, lockFreedByDeath, lockKeptByFrozen, lockKinds, lockOrders } from "./lock-checks.ts";
-import { makeProbe, newProbe } from "./probe-place.ts";
+import { makeProbe, newProbe, otherProbes } from "./probe-place.ts";
 import { Stage } from "./stage.ts";
 import { adviceOf, untested } from "./untested.ts";
 
@@ -103,29 +111,57 @@ export async function qualifyLedger(url: string, options: QualifyOptions): Promi
     return keep({ name, ...outcome, ms: Math.round(performance.now() - began), required });
   };
   let remains: string | undefined;
-  const removeProbe = await makeProbe(url, stage.probe, { bucket });
+  const others = location.kind === "posix" ? await otherProbes(location.directory) : [];
+  let removeProbe: () => Promise<void>;
+  try {
+    removeProbe = await makeProbe(url, stage.probe, { bucket });
+  } catch (error) {
+    // The store itself says that it cannot: nothing has to be tried out.
+    if (!(error instanceof LedgerUnsupportedError)) throw error;
+    keep({ name: "settings", ...failed(error.message), ms: 0, required: true });
+    return { url: withoutSecrets(url), verdict: "violated", checks, advice: [] };
+  }
   try {
     // Without one agent nothing can be told at all.
     await stage.refill(counts);
     if (location.kind === "posix") {
       const same = await run({ name: "same-place", required: true, run: samePlace });
-      const lasting = await run({ name: "file-system", required: true, run: fileSystem });
+      const lasting = await run({ name: "file-system", required: true, run: onItsMount(location.directory) });
       if (same.result === "passed" && lasting.result === "passed") {
         for (const planned of [...ofDirectories, ...always]) await run(planned);
         await run({ name: "full-disk", required: false, run: fullDisk(location.directory, fillBytes) });
       }
     } else for (const planned of always) await run(planned);
-    const machines = places.map(({ name }) => name);
-    for (const told of untested({ kind: location.kind, machines, fileSystem: stage.fileSystem }))
+    for (const told of untested({
+      kind: location.kind,
+      machines: stage.machines,
+      fileSystem: stage.fileSystem,
+    }))
       keep({ ...told, ms: 0 });
   } finally {
     await stage.close();
     remains = await removeProbe().then(() => undefined, messageOf);
   }
   const advice = adviceOf(checks);
+  for (const other of others)
+    advice.push(
+      `${other} is of another qualification: if none is under way, it was killed, and what it left may be removed`,
+    );
   if (remains !== undefined)
     advice.push(`${stage.probe} could not be removed (${remains}): remove it by hand`);
   return { url: withoutSecrets(url), verdict: verdictOf(checks), checks, advice };
+}
+
+/** The file system with the place where it is mounted: where a mount is missing, it is another one. */
+function onItsMount(directory: string): Planned["run"] {
+  return async (stage) => {
+    const { result, detail } = await fileSystem(stage);
+    const place = await describeDirectory(directory);
+    return {
+      result,
+      detail: place?.mountPoint === undefined ? detail : `${detail}; mounted at ${place.mountPoint}`,
+    };
+  };
 }
 
 /** A check that breaks off proves nothing either way; the next one has other agents. */

@@ -18,6 +18,8 @@ export class Stage {
   fileSystem: FileSystem | undefined;
   /** The machines on which the probe's directory is not there. */
   readonly blind = new Set<string>();
+  /** The machines that the places turned out to be. */
+  readonly machines = new Map<string, string>();
   /** How far the clocks of the agents' machines are from this one's, at most. */
   clockSkewMs = 0;
   #number = 0;
@@ -37,7 +39,8 @@ export class Stage {
     const agent = await Agent.start(place, ++this.#number, this.signal);
     const sentMs = Date.now();
     try {
-      const { fileSystem, seesProbe, timeMs } = await agent.ask("begin", { probe: this.probe });
+      const { fileSystem, seesProbe, machine, timeMs } = await agent.ask("begin", { probe: this.probe });
+      this.machines.set(place.name, machine);
       if (seesProbe === false) this.blind.add(place.name);
       // Its clock was read at some time between the two readings of ours.
       const skewMs = Math.max(0, sentMs - timeMs, timeMs - Date.now());

@@ -2,10 +2,11 @@
 import { type LedgerCheck, notTested, type Outcome, passed } from "./check.ts";
 import type { FileSystem } from "./file-systems.ts";
 
-/** Which kind of store, how many machines took part, and on which file system. */
+/** Which kind of store, who took part, and on which file system. */
 export interface Extent {
   kind: "posix" | "bucket" | "postgres";
-  machines: readonly string[];
+  /** The places by name, each with what tells its machine from others. */
+  machines: ReadonlyMap<string, string>;
   fileSystem: FileSystem | undefined;
 }
 
@@ -46,17 +47,19 @@ export function untested({ kind, machines, fileSystem }: Extent): Told[] {
 
 function severalMachines({ kind, machines, fileSystem }: Extent): Told {
   const name = "several-machines";
-  if (machines.length > 1)
-    return { name, required: true, ...passed(`${machines.join(", ")} took part in every check`) };
+  const names = [...machines.keys()].join(", ");
+  if (new Set(machines.values()).size > 1)
+    return { name, required: true, ...passed(`${names} took part in every check`) };
+  const alone = machines.size > 1 ? `${names} are one and the same machine` : "only this machine took part";
   if (kind === "posix" && fileSystem?.kind === "shared")
     return {
       ...told(
         name,
-        `${fileSystem.name} may be shared, and only this machine took part: start --agent --listen on another one, and give it as --peer`,
+        `${fileSystem.name} may be shared, and ${alone}: start --agent --listen on another one, and give it as --peer`,
       ),
       required: true,
     };
-  return told(name, "only this machine took part");
+  return told(name, alone);
 }
 
 function told(name: string, detail: string): Told {
@@ -75,7 +78,7 @@ export function adviceOf(checks: readonly LedgerCheck[]): string[] {
       return [
         resultOf("several-machines") === "passed"
           ? "times of directories are coherent between these machines: trustDirectoryTimes may be set, claims need not count the records then"
-          : "times of directories are coherent on this machine; whether trustDirectoryTimes may be set for a shared disk shows only with --peer",
+          : "times of directories are coherent on this machine; whether trustDirectoryTimes may be set for a shared disk shows only with --peer on another machine",
       ];
     default:
       return [];

@@ -1,10 +1,12 @@
 /** What lies in a ledger that should not. Changes nothing. */
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { LedgerCallOptions, StoredLedger } from "../ledger.ts";
-import { STAGING_NAME } from "../posix/ledger-directory.ts";
+import type { LedgerCallOptions, LedgerReader } from "../ledger.ts";
+import { MARKER_NAME, recordKey, STAGING_NAME } from "../posix/ledger-directory.ts";
 import { maybeStaging } from "../posix/staging.ts";
+import { BindingsDigest } from "../transfer/bindings-digest.ts";
 import { entryKind } from "../transfer/entry-kind.ts";
+import { isProbe } from "./agent-protocol.ts";
 
 /** A staging file that is older was left behind by a crash: a claim takes seconds. */
 const STALE_STAGING_MS = 600_000;
@@ -33,9 +35,13 @@ export interface LedgerFindings {
   /** Marks for a sweep without a record; the next sweep removes them. */
   markCount: number;
   marks: Finding[];
-  /** Staging files that a crash left behind: no trouble, only told. Of a POSIX directory. */
+  /** Staging files that a crash left behind, and probes of a qualification that was killed: no trouble, only told. Of a POSIX directory. */
   staleStagingCount: number;
   staleStaging: Finding[];
+  /** Other ledgers in subdirectories, by their names. They are not looked at. Of a POSIX directory. */
+  otherLedgers: string[];
+  /** Of the bindings, in whatever order: the same for two ledgers that bind the same. */
+  bindingsDigest: string;
 }
 
 /** Options of {@link verifyLedger}. */
@@ -55,7 +61,7 @@ export function isClean({ corruptCount, foreignCount, markCount }: LedgerFinding
 
 /** Looks at everything that lies in a ledger. Throws what `entries` of the ledger throws: then it could not tell. */
 export async function verifyLedger(
-  ledger: StoredLedger,
+  ledger: LedgerReader,
   options: VerifyOptions = {},
 ): Promise<LedgerFindings> {
   const { directory, onProgress, signal, now = Date.now } = options;
@@ -70,7 +76,10 @@ export async function verifyLedger(
     marks: [],
     staleStagingCount: 0,
     staleStaging: [],
+    otherLedgers: [],
+    bindingsDigest: "",
   };
+  const digest = new BindingsDigest();
   let seenCount = 0;
   for await (const entry of ledger.entries({ signal })) {
     onProgress?.(++seenCount);
@@ -78,6 +87,8 @@ export async function verifyLedger(
     const kind = await entryKind(ledger, entry, { signal });
     if (kind === "record") {
       findings.recordCount += 1;
+      const owner = entry.owner ?? (await ledger.entry(entry.key, { signal }))?.owner;
+      if (owner !== undefined) digest.add(entry.key, owner);
       if (entry.marked) findings.markedCount += 1;
       continue;
     }
@@ -86,7 +97,11 @@ export async function verifyLedger(
     findings[`${kind}Count`] += 1;
     if (list.length < NAMED_COUNT) list.push(finding);
   }
-  if (directory !== undefined) await lookForStaging(directory, findings, now());
+  if (directory !== undefined) {
+    await lookForStaging(directory, findings, now());
+    await lookForFolders(directory, findings);
+  }
+  findings.bindingsDigest = `${digest}`;
   return findings;
 }
 
@@ -114,4 +129,24 @@ async function lookForStaging(directory: string, findings: LedgerFindings, nowMs
     const problem = `left behind by a crash ${Math.round((nowMs - found.mtimeMs) / 60_000)} min ago`;
     if (findings.staleStaging.length < NAMED_COUNT) findings.staleStaging.push({ name, problem });
   }
+}
+
+/** Subdirectories: other ledgers, and what a killed qualification left. */
+async function lookForFolders(directory: string, findings: LedgerFindings): Promise<void> {
+  const folders = (await readdir(directory, { withFileTypes: true })).filter(
+    (each) => each.isDirectory() && each.name !== STAGING_NAME,
+  );
+  for (const { name } of folders) {
+    if (isProbe(name)) {
+      findings.staleStagingCount += 1;
+      const problem = "of a qualification that is under way or was killed; if none is, remove it";
+      if (findings.staleStaging.length < NAMED_COUNT) findings.staleStaging.push({ name, problem });
+    } else if (await isLedger(join(directory, name))) findings.otherLedgers.push(name);
+  }
+}
+
+/** One whose directory cannot be read is named, rather than passed over. */
+async function isLedger(path: string): Promise<boolean> {
+  const names = await readdir(path).catch(() => [MARKER_NAME]);
+  return names.some((name) => name === MARKER_NAME || recordKey(name) !== undefined);
 }

@@ -1,5 +1,5 @@
 /** What an entry of a ledger is. */
-import type { LedgerCallOptions, LedgerEntry, StoredLedger } from "../ledger.ts";
+import type { LedgerCallOptions, LedgerEntry, LedgerReader } from "../ledger.ts";
 
 /**
  * - `record`: a binding
@@ -11,7 +11,7 @@ export type EntryKind = "record" | "corrupt" | "mark" | "foreign";
 
 /** Asks the ledger again where an entry alone does not tell a mark from a marked record that cannot be read. */
 export async function entryKind(
-  ledger: StoredLedger,
+  ledger: LedgerReader,
   { key, owner, marked }: LedgerEntry,
   options: LedgerCallOptions,
 ): Promise<EntryKind> {

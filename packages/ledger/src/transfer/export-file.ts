@@ -35,7 +35,9 @@ const endSchema = z.strictObject({
 
 /** Which ledger a file was made from. */
 export interface ExportHead {
+  /** The ledger's name. */
   ledger: string;
+  /** Empty for a directory of the original router, which has none. */
   ledgerId: string;
 }
 

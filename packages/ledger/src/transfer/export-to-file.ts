@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { link, open, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import type { LedgerCallOptions, StoredLedger } from "../ledger.ts";
+import type { LedgerCallOptions, LedgerReader } from "../ledger.ts";
 import { type ExportSummary, exportLedger } from "./transfer.ts";
 
 /** Written in pieces of about this size: a record has some 200 bytes. */
@@ -13,7 +13,7 @@ const PIECE_BYTES = 65_536;
  * @throws the system's error, EEXIST when the file is there, and what `exportLedger` throws; then no file is left
  */
 export async function exportToFile(
-  ledger: StoredLedger,
+  ledger: LedgerReader,
   path: string,
   options: LedgerCallOptions = {},
 ): Promise<ExportSummary> {

@@ -1,20 +1,24 @@
 /** Moving a ledger from one store to another, without losing a binding. */
-import { CorruptRecordError, LedgerExportError } from "../errors.ts";
-import type { LedgerCallOptions, StoredLedger } from "../ledger.ts";
+import { CorruptRecordError, LedgerExportError, LedgerOptionError } from "../errors.ts";
+import type { LedgerCallOptions, LedgerReader, StoredLedger } from "../ledger.ts";
+import { maybeStaging } from "../posix/staging.ts";
+import { BindingsDigest } from "./bindings-digest.ts";
 import { entryKind } from "./entry-kind.ts";
-import { ExportWriter, readExport } from "./export-file.ts";
+import { type ExportHead, ExportWriter, readExport } from "./export-file.ts";
 
 /** How many records are on their way into a ledger at the same time; a POSIX ledger makes one group of them. */
 const IMPORT_PARALLEL_COUNT = 64;
 
-/** The most keys of conflicts that a summary names. */
-const NAMED_CONFLICT_COUNT = 1_000;
+/** The most keys that a summary names, of each kind. */
+const NAMED_COUNT = 1_000;
 
-/** What an export left out, since it binds nothing. */
+/** What an export has, and what it left out. */
 export interface ExportSummary {
   recordCount: number;
-  /** Foreign things, and marks without a record. */
+  /** Foreign things, and marks without a record: they bind nothing, and `verifyLedger` names them. Not staging files. */
   leftOutCount: number;
+  /** Of the bindings, in whatever order: the same for two ledgers that bind the same. */
+  bindingsDigest: string;
 }
 
 /**
@@ -23,46 +27,60 @@ export interface ExportSummary {
  * @throws CorruptRecordError (CELLKIT_LEDGER_CORRUPT): its id is taken, and an export without it would free it
  */
 export async function* exportLedger(
-  ledger: StoredLedger,
+  ledger: LedgerReader,
   options: LedgerCallOptions = {},
 ): AsyncGenerator<string, ExportSummary> {
   const writer = new ExportWriter();
-  const summary: ExportSummary = { recordCount: 0, leftOutCount: 0 };
-  yield writer.head({ ledger: ledger.name, ledgerId: ledger.ledgerId });
+  const digest = new BindingsDigest();
+  let recordCount = 0;
+  let leftOutCount = 0;
+  yield writer.head({ ledger: ledger.name, ledgerId: ledger.ledgerId ?? "" });
   for await (const entry of ledger.entries(options)) {
     const { key, owner, problem } = entry;
     const kind = await entryKind(ledger, entry, options);
-    if (kind === "mark" || kind === "foreign") summary.leftOutCount += 1;
-    else if (owner === undefined)
+    if (kind === "mark" || kind === "foreign") {
+      if (!maybeStaging(key)) leftOutCount += 1;
+    } else if (owner === undefined)
       throw new CorruptRecordError(ledger.url, key, problem ?? "it cannot be read");
     else {
-      summary.recordCount += 1;
+      recordCount += 1;
+      digest.add(key, owner);
       yield writer.record({ key, owner });
     }
   }
   yield writer.end();
-  return summary;
+  return { recordCount, leftOutCount, bindingsDigest: `${digest}` };
 }
 
-/** How the bindings of a file stand to a ledger. Each is counted in exactly one of the four. */
+/** How the bindings of a file stand to a ledger. Each is counted in exactly one of the five. */
 export interface ImportSummary {
   recordCount: number;
   /** Written now; of a dry run: missing. */
   addedCount: number;
   /** There already, with the same owner and the same body. */
   presentCount: number;
-  /** There already and not the same, or not readable. Left as it is. */
+  /** There already, with another owner or another body. Left as it is. */
   conflictCount: number;
+  /** There already, and what is there cannot be read. Left as it is: restore it, as docs/move-a-ledger.md tells. */
+  corruptCount: number;
   /** Not written, since the ledger is at its capacity. */
   fullCount: number;
   /** The keys of the conflicts, at most 1,000. */
   conflicts: string[];
+  /** The keys of what cannot be read, at most 1,000. */
+  corrupt: string[];
+  /** Of the file's bindings, in whatever order. As of an export of the ledger, if that has just these. */
+  bindingsDigest: string;
 }
 
 /** Options of {@link importLedger}. */
 export interface ImportOptions extends LedgerCallOptions {
   /** Only tell what would be done. @default false */
   dryRun?: boolean;
+  /** Take bindings of a ledger with another name, too. @default false */
+  anyName?: boolean;
+  /** Of a dry run without a ledger: how many records it will hold at most. @default no limit */
+  capacity?: number | undefined;
   /** Hears how many of the file's records are done. */
   onProgress?: (doneCount: number, recordCount: number) => void;
 }
@@ -72,35 +90,44 @@ export interface ImportOptions extends LedgerCallOptions {
  * refused before anything is written. Doing it again goes on where it broke off.
  * @param ledger undefined in a dry run stands for one that does not exist yet
  * @param read opens the file from its beginning
- * @throws LedgerExportError (CELLKIT_LEDGER_EXPORT), and what `restore` of the ledger throws
+ * @throws LedgerExportError (CELLKIT_LEDGER_EXPORT), LedgerOptionError (CELLKIT_LEDGER_OPTION) for a ledger of another name, and what
+ *   `restore` of the ledger throws
  */
 export async function importLedger(
   ledger: StoredLedger | undefined,
   read: () => AsyncIterable<Uint8Array>,
   options: ImportOptions = {},
 ): Promise<ImportSummary> {
-  const { dryRun = ledger === undefined, onProgress, signal } = options;
+  const { dryRun = ledger === undefined, anyName = false, onProgress, signal } = options;
+  const { head, recordCount, bindingsDigest } = await checkExport(read());
+  if (ledger !== undefined && ledger.name !== head.ledger && !anyName)
+    throw new LedgerOptionError(
+      `the file was made from a ledger of the name ${JSON.stringify(head.ledger)}, and this one is ${ledger.name}: open the other, or set anyName`,
+    );
   const summary: ImportSummary = {
-    recordCount: await checkExport(read()),
+    recordCount,
     addedCount: 0,
     presentCount: 0,
     conflictCount: 0,
+    corruptCount: 0,
     fullCount: 0,
     conflicts: [],
+    corrupt: [],
+    bindingsDigest,
   };
   const running = new Set<Promise<void>>();
   let failure: unknown;
+  let doneCount = 0;
   const place = async (key: string, owner: { backend: string; bodyHash: string }): Promise<void> => {
     const kind =
       dryRun || ledger === undefined
         ? await wouldBe(ledger, key, owner, { signal })
         : await restoreOrConflict(ledger, key, owner, { signal });
     summary[`${kind}Count`] += 1;
-    if (kind === "conflict" && summary.conflicts.length < NAMED_CONFLICT_COUNT) summary.conflicts.push(key);
-    onProgress?.(
-      summary.addedCount + summary.presentCount + summary.conflictCount + summary.fullCount,
-      summary.recordCount,
-    );
+    if (kind === "conflict" && summary.conflicts.length < NAMED_COUNT) summary.conflicts.push(key);
+    if (kind === "corrupt" && summary.corrupt.length < NAMED_COUNT) summary.corrupt.push(key);
+    doneCount += 1;
+    onProgress?.(doneCount, recordCount);
   };
   for await (const line of readExport(read())) {
     if (!("record" in line)) continue;
@@ -117,24 +144,52 @@ export async function importLedger(
   }
   await Promise.all(running);
   if (failure !== undefined) throw failure;
+  if (dryRun) await tellFull(summary, ledger, options);
   return summary;
 }
 
-/** Reads a file to its end. Answers how many records it has. @throws LedgerExportError when it is not whole, or names a key twice */
-async function checkExport(bytes: AsyncIterable<Uint8Array>): Promise<number> {
+/** Of what would be added, as much as would find no room. */
+async function tellFull(
+  summary: ImportSummary,
+  ledger: StoredLedger | undefined,
+  { capacity, signal }: ImportOptions,
+): Promise<void> {
+  const limit = ledger === undefined ? capacity : ledger.capacity;
+  if (limit === undefined || summary.addedCount === 0) return;
+  const room = Math.max(0, limit - ((await ledger?.count({ signal })) ?? 0));
+  summary.fullCount = Math.max(0, summary.addedCount - room);
+  summary.addedCount -= summary.fullCount;
+}
+
+/** The first line of a file: which ledger it was made from. @throws LedgerExportError (CELLKIT_LEDGER_EXPORT) */
+export async function readExportHead(bytes: AsyncIterable<Uint8Array>): Promise<ExportHead> {
+  for await (const line of readExport(bytes)) if ("head" in line) return line.head;
+  throw new LedgerExportError("it is empty");
+}
+
+/** Reads a file to its end. @throws LedgerExportError when it is not whole, or names a key twice */
+async function checkExport(
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<{ head: ExportHead; recordCount: number; bindingsDigest: string }> {
+  const digest = new BindingsDigest();
+  let head: ExportHead = { ledger: "", ledgerId: "" };
   const keys = new Set<string>();
   for await (const line of readExport(bytes)) {
-    if (!("record" in line)) continue;
-    const { key } = line.record;
+    if ("head" in line) {
+      head = line.head;
+      continue;
+    }
+    const { key, owner } = line.record;
+    digest.add(key, owner);
     if (keys.has(key)) throw new LedgerExportError(`it has the key ${key} twice`);
     keys.add(key);
   }
-  return keys.size;
+  return { head, recordCount: keys.size, bindingsDigest: `${digest}` };
 }
 
-type Placed = "added" | "present" | "conflict" | "full";
+type Placed = "added" | "present" | "conflict" | "corrupt" | "full";
 
-/** A record that cannot be read is a conflict like any other: the id is taken, and not by this binding for certain. */
+/** A record that cannot be read takes its id: perhaps for this very binding, and perhaps not. */
 async function restoreOrConflict(
   ledger: StoredLedger,
   ...call: Parameters<StoredLedger["restore"]>
@@ -142,7 +197,7 @@ async function restoreOrConflict(
   try {
     return await ledger.restore(...call);
   } catch (error) {
-    if (error instanceof CorruptRecordError) return "conflict";
+    if (error instanceof CorruptRecordError) return "corrupt";
     throw error;
   }
 }
@@ -153,6 +208,7 @@ async function wouldBe(
 ): Promise<Placed> {
   const found = await ledger?.entry(key, options);
   if (found === undefined) return "added";
-  const same = found.owner?.backend === owner.backend && found.owner.bodyHash === owner.bodyHash;
+  if (found.owner === undefined) return "corrupt";
+  const same = found.owner.backend === owner.backend && found.owner.bodyHash === owner.bodyHash;
   return same ? "present" : "conflict";
 }

@@ -49,6 +49,11 @@ describe("choosing an owner", () => {
     });
   });
 
+  it("that is no function is a mistake in the program, and no claim to be made again", async () => {
+    const choose = "http://n" as unknown as () => Promise<string>;
+    await expect(callChooseOwner(choose)).rejects.toMatchObject({ code: "CELLKIT_LEDGER_OPTION" });
+  });
+
   it.each([undefined, new AbortController().signal])("keeps the cause of a failure", async (signal) => {
     const cause = new TypeError("no backend");
     const rejecting = callChooseOwner(() => Promise.reject(cause), signal);

@@ -60,7 +60,10 @@ it.each(["", "{}", '{"format":2,"ledgerId":"4e1d6c0a-0000-4000-8000-000000000000
   async (text) => {
     const directory = await temporaryDirectory();
     writeFileSync(join(directory, "cellkit.ledger"), text);
-    const refusal = { code: "CELLKIT_LEDGER_UNSUPPORTED", message: expect.stringContaining("no marker") };
+    const refusal = {
+      code: "CELLKIT_LEDGER_UNSUPPORTED",
+      message: expect.stringContaining("is not the mark of a ledger"),
+    };
     await expect(openPosixLedger({ directory })).rejects.toMatchObject(refusal);
     await expect(openPosixLedger({ directory, requireExisting: true })).rejects.toMatchObject(refusal);
     expect(readFileSync(join(directory, "cellkit.ledger"), "utf8")).toBe(text);

@@ -28,7 +28,9 @@ it.each([
 describe("what was not tested", () => {
   const nfs = fileSystemOf(0x6969);
   const severalOf = (machines: string[], fileSystem = nfs) =>
-    untested({ kind: "posix", machines, fileSystem }).find(({ name }) => name === "several-machines");
+    untested({ kind: "posix", machines: new Map(machines.map((name) => [name, name])), fileSystem }).find(
+      ({ name }) => name === "several-machines",
+    );
 
   it("a disk that may be shared is not qualified by one machine alone", () => {
     expect(severalOf(["this machine"])).toMatchObject({ result: "not-tested", required: true });
@@ -36,8 +38,19 @@ describe("what was not tested", () => {
     expect(severalOf(["this machine", "b:1"])).toMatchObject({ result: "passed" });
   });
 
+  it("peers on the same machine are not several machines", () => {
+    const machines = new Map([
+      ["this machine", "boot-1"],
+      ["127.0.0.1:7070", "boot-1"],
+    ]);
+    const told = untested({ kind: "posix", machines, fileSystem: nfs });
+    const several = told.find(({ name }) => name === "several-machines");
+    expect(several).toMatchObject({ result: "not-tested", required: true });
+    expect(several?.detail).toContain("this machine, 127.0.0.1:7070 are one and the same machine");
+  });
+
   it.each(["posix", "bucket", "postgres"] as const)("power loss, for a %s ledger too", (kind) => {
-    const all = untested({ kind, machines: ["this machine"], fileSystem: undefined });
+    const all = untested({ kind, machines: new Map([["this machine", "a"]]), fileSystem: undefined });
     expect(all.find(({ name }) => name === "power-loss")).toMatchObject({ result: "not-tested" });
     expect(all.every(({ required }) => !required)).toBe(true);
   });

@@ -7,12 +7,15 @@ import type { StoredLedger } from "../../src/ledger.ts";
 import { LedgerMemory, openMemoryLedger } from "../../src/memory-ledger.ts";
 import { isClean, verifyLedger } from "../../src/qualification/verify-ledger.ts";
 import { exportToFile } from "../../src/transfer/export-to-file.ts";
-import { exportLedger, importLedger } from "../../src/transfer/transfer.ts";
+import { exportLedger, importLedger, readExportHead } from "../../src/transfer/transfer.ts";
 
 const memory = new LedgerMemory();
 let names = 0;
 const make = (capacity?: number): Promise<StoredLedger> =>
   openMemoryLedger({ memory, name: `l-${++names}`, ...(capacity === undefined ? {} : { capacity }) });
+
+const importAny: typeof importLedger = (ledger, read, options) =>
+  importLedger(ledger, read, { anyName: true, ...options });
 
 async function filled(count: number): Promise<StoredLedger> {
   const ledger = await make();
@@ -40,17 +43,20 @@ describe("export and import", () => {
     const source = await filled(200);
     const target = await make();
     const text = await exported(source);
-    expect(await importLedger(target, pieces(text))).toEqual({
+    expect(await importAny(target, pieces(text))).toEqual({
       recordCount: 200,
       addedCount: 200,
       presentCount: 0,
       conflictCount: 0,
+      corruptCount: 0,
       fullCount: 0,
       conflicts: [],
+      corrupt: [],
+      bindingsDigest: expect.stringMatching(/^sum-sha256:[0-9a-f]{64}$/),
     });
     for (let at = 0; at < 200; at++)
       expect(await target.lookup(`id-${at}`)).toEqual(await source.lookup(`id-${at}`));
-    expect(await importLedger(target, pieces(text, 1_000))).toMatchObject({
+    expect(await importAny(target, pieces(text, 1_000))).toMatchObject({
       addedCount: 0,
       presentCount: 200,
     });
@@ -63,21 +69,23 @@ describe("export and import", () => {
     const target = await make();
     await target.claim("id-1", "another body", async () => "http://other");
     const before = await target.lookup("id-1");
-    const summary = await importLedger(target, pieces(await exported(source)));
+    const summary = await importAny(target, pieces(await exported(source)));
     const key = (await loadDigest()).key("id-1");
     expect(summary).toMatchObject({ addedCount: 2, conflictCount: 1, conflicts: [key] });
     expect(await target.lookup("id-1")).toEqual(before);
   });
 
-  it("the same body with another owner is a conflict, and so is a record that cannot be read", async () => {
+  it("the same body with another owner is a conflict; a record that cannot be read is told as one", async () => {
     const source = await filled(2);
     const target = await make();
     await target.claim("id-0", "body-0", async () => "http://other");
     memory.plant((await loadDigest()).key("id-1"), Buffer.from("{"), target.name);
     for (const dryRun of [true, false])
-      expect(await importLedger(target, pieces(await exported(source)), { dryRun })).toMatchObject({
+      expect(await importAny(target, pieces(await exported(source)), { dryRun })).toMatchObject({
         addedCount: 0,
-        conflictCount: 2,
+        conflictCount: 1,
+        corruptCount: 1,
+        corrupt: [(await loadDigest()).key("id-1")],
       });
   });
 
@@ -87,7 +95,7 @@ describe("export and import", () => {
     const text = await exported(source);
     const stop = new AbortController();
     const reason = new Error("enough");
-    const broken = importLedger(target, pieces(text), {
+    const broken = importAny(target, pieces(text), {
       signal: stop.signal,
       onProgress: (done) => {
         if (done === 30) stop.abort(reason);
@@ -97,7 +105,7 @@ describe("export and import", () => {
     const there = await target.count();
     expect(there).toBeGreaterThanOrEqual(30);
     expect(there).toBeLessThan(100);
-    expect(await importLedger(target, pieces(text))).toMatchObject({
+    expect(await importAny(target, pieces(text))).toMatchObject({
       addedCount: 100 - there,
       presentCount: there,
     });
@@ -107,16 +115,54 @@ describe("export and import", () => {
     const text = await exported(await filled(5));
     const target = await make();
     await target.claim("id-0", "body-0", async () => "http://node-0:8787");
-    const summary = await importLedger(target, pieces(text), { dryRun: true });
+    const summary = await importAny(target, pieces(text), { dryRun: true });
     expect(summary).toMatchObject({ addedCount: 4, presentCount: 1 });
     expect(await target.count()).toBe(1);
-    expect(await importLedger(undefined, pieces(text))).toMatchObject({ addedCount: 5 });
+    expect(await importAny(undefined, pieces(text))).toMatchObject({ addedCount: 5 });
   });
 
   it("a full ledger takes what fits, and says how many did not", async () => {
     const target = await make(2);
-    const summary = await importLedger(target, pieces(await exported(await filled(5))));
+    const summary = await importAny(target, pieces(await exported(await filled(5))));
     expect(summary).toMatchObject({ addedCount: 2, fullCount: 3 });
+  });
+
+  it("a dry run tells how many will find no room, also where there is no ledger yet", async () => {
+    const file = pieces(await exported(await filled(5)));
+    const target = await make(2);
+    expect(await importAny(target, file, { dryRun: true })).toMatchObject({ addedCount: 2, fullCount: 3 });
+    expect(await importAny(undefined, file, { capacity: 4 })).toMatchObject({ addedCount: 4, fullCount: 1 });
+    expect(await target.count()).toBe(0);
+  });
+
+  it("a file of a ledger with another name is refused unless that is meant", async () => {
+    const source = await filled(1);
+    const target = await make();
+    const file = pieces(await exported(source));
+    await expect(importLedger(target, file)).rejects.toMatchObject({
+      code: "CELLKIT_LEDGER_OPTION",
+      message: expect.stringContaining(source.name),
+    });
+    expect(await target.count()).toBe(0);
+    expect(await readExportHead(file())).toEqual({ ledger: source.name, ledgerId: source.ledgerId });
+  });
+
+  it("two ledgers with the same bindings have one digest, whatever came first; any difference shows", async () => {
+    const one = await make();
+    const other = await make();
+    const claim = (ledger: StoredLedger, id: string, owner = "http://a") =>
+      ledger.claim(id, "body", async () => owner);
+    for (const id of ["x", "y", "z"]) await claim(one, id);
+    for (const id of ["z", "x"]) await claim(other, id);
+    const digest = async (ledger: StoredLedger) => (await verifyLedger(ledger)).bindingsDigest;
+    expect(await digest(other)).not.toBe(await digest(one));
+    await claim(other, "y");
+    expect(await digest(other)).toBe(await digest(one));
+    const summary = await importAny(await make(), pieces(await exported(one)));
+    expect(summary.bindingsDigest).toBe(await digest(one));
+    const changed = await make();
+    for (const id of ["x", "y", "z"]) await claim(changed, id, id === "y" ? "http://b" : "http://a");
+    expect(await digest(changed)).not.toBe(await digest(one));
   });
 
   it("an export ends at a corrupt record, and leaves no file", async () => {
@@ -150,7 +196,7 @@ describe("a file that is not whole is refused before anything is written", () =>
 
   it("cut at any byte", async () => {
     for (let length = 0; length < whole.length; length++)
-      await expect(importLedger(target, pieces(whole.slice(0, length))), `${length}`).rejects.toMatchObject({
+      await expect(importAny(target, pieces(whole.slice(0, length))), `${length}`).rejects.toMatchObject({
         code: "CELLKIT_LEDGER_EXPORT",
       });
   });
@@ -180,7 +226,7 @@ describe("a file that is not whole is refused before anything is written", () =>
     ["a key that is none", (text: string) => text.replace('"key":"', '"key":"x'), /no record/],
     ["a line without end", (text: string) => `${text}${"x".repeat(10_000)}`, /longer/],
   ])("%s", async (_, change, message) => {
-    await expect(importLedger(target, pieces(change(whole), 7_000))).rejects.toThrow(message);
+    await expect(importAny(target, pieces(change(whole), 7_000))).rejects.toThrow(message);
   });
 });
 
