@@ -111,6 +111,15 @@ const routerSchema = z.strictObject({
       section: sections.backends,
       emptyIsUnset: true,
     }),
+  keepBackends: z
+    .boolean()
+    .default(false)
+    .meta({
+      description:
+        "Keep connections to dispatchers for later calls, but never for submissions. Only for dispatchers that answer with Content-Length. Without it, as with the original, each call has a connection of its own.",
+      env: `${prefix}KEEP_BACKENDS`,
+      section: sections.backends,
+    }),
 
   clientTokenFile: tokenFile(
     "The token of callers. Read for each request, so a replaced file counts at once.",

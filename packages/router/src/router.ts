@@ -172,6 +172,8 @@ class ListeningRouter implements Router {
     });
     if (this.#abort.signal.aborted) last = setTimeout(() => listener.destroy(), lastAnswersMs);
     await listener.empty();
+    // Handshakes that are not done.
+    listener.destroy();
     clearTimeout(arrival);
     clearTimeout(last);
     this.#dispatchers.close();

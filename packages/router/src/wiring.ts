@@ -106,6 +106,7 @@ export async function startRouter(
     tokens: credentials,
     placement: config.mode === "random" ? placeByChance : placeByHash,
     limits: { connectionCount: config.maxConnections },
+    keepAlive: config.keepBackends,
     onEvent(event) {
       events.hear(event);
       figures.hear(event);

@@ -47,8 +47,13 @@ describe("connections to a dispatcher", () => {
     await using dispatcher = await openKeeping();
     await using router = await open(dispatcher, true);
     expect((await router.submit("run-1"))?.status).toBe(202);
-    for (let read = 0; read < 3; read += 1)
-      expect((await router.read("/v1/executions/run-1"))?.body).toBe('{"requestId":"run-1"}');
+    for (let read = 0; read < 3; read += 1) {
+      const answer = await router.read("/v1/executions/run-1");
+      expect(answer?.body).toBe('{"requestId":"run-1"}');
+      expect(answer?.fields.filter(([name]) => /^(connection|keep-alive)$/i.test(name))).toEqual([
+        ["Connection", "close"],
+      ]);
+    }
     await router.submit("run-2");
     expect(dispatcher.calls).toEqual([
       { call: "GET /v1/health", connection: 0 },

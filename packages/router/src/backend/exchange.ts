@@ -2,7 +2,7 @@
 // freely, on a connection that was kept and turns out to have been closed.
 import { isUtf8 } from "node:buffer";
 import { connect, type LookupFunction, type Socket } from "node:net";
-import { type AnswerFraming, bodyStart, framingOf, statusOf } from "../core/backend-call.ts";
+import { type AnswerFraming, bodyStart, closingHead, framingOf, statusOf } from "../core/backend-call.ts";
 import type { BackendOrigin } from "../core/origin.ts";
 import { BackendError } from "../errors.ts";
 import type { ByteBudget } from "./byte-budget.ts";
@@ -170,6 +170,14 @@ class Exchange {
     if (this.#framing.bytes === this.#byteCount) this.#end(this.#framing.keeps);
   }
 
+  /** What a caller gets: the answer as it came, unless it says that its connection stays. */
+  #answer(bytes: Buffer, bodyAt: number, isKept: boolean): BackendAnswer {
+    const status = statusOf(bytes);
+    if (!isKept) return { status, bytes, bodyAt };
+    const head = Buffer.from(`${closingHead(bytes.toString("latin1", 0, bodyAt - 4))}\r\n\r\n`, "latin1");
+    return { status, bytes: Buffer.concat([head, bytes.subarray(bodyAt)]), bodyAt: head.length };
+  }
+
   #end(isKept = false): void {
     if (this.#ends.kept !== undefined && this.#byteCount === 0) {
       this.#finish(false);
@@ -182,7 +190,7 @@ class Exchange {
     else if (!isUtf8(bytes)) this.#fail("answered what is not UTF-8");
     else {
       this.#finish(isKept);
-      this.#ends.resolve({ status: statusOf(bytes), bytes, bodyAt });
+      this.#ends.resolve(this.#answer(bytes, bodyAt, isKept));
     }
   }
 

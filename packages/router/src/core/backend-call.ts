@@ -63,3 +63,12 @@ export function framingOf(head: string): AnswerFraming {
     return { bytes: undefined, keeps: false };
   return { bytes: head.length + 4 + Number(length), keeps: true };
 }
+
+/**
+ * The head of an answer on a connection that is kept, as it goes to a caller: its own connection is closed behind the answer, and a
+ * caller that counted on it would lose its next request.
+ */
+export function closingHead(head: string): string {
+  const lines = head.split("\r\n").filter((line) => !/^(?:connection|keep-alive):/i.test(line));
+  return [...lines, "Connection: close"].join("\r\n");
+}

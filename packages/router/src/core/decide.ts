@@ -12,7 +12,7 @@ export const maxPinBytes = 1024;
 /** The most backends that are asked for their capabilities. */
 export const maxProbedCount = 32;
 
-/** What is to be done with an authorized request. */
+/** What is to be done with an authorized request. A pin is one of the origins. */
 export type Call =
   | { readonly kind: "submit"; readonly pin: string | undefined; readonly bodyBytes: number }
   | { readonly kind: "prewarm"; readonly pin: string; readonly bodyBytes: number }
@@ -37,13 +37,12 @@ export function decideCall(
   const { method, path, pin, contentLength } = head;
   if (!isAuthorized(method, path, head.authorization, credentials)) return "unauthorized";
   const route = routeOf(method, path);
-  if (pin !== undefined) {
-    // A pin has one character a byte, as the header had; an origin with others than ASCII ones is compared by its UTF-8 bytes.
-    const isKnown = pin.length <= maxPinBytes && origins.some((origin) => toLatin1(origin) === pin);
-    if (!isKnown) return "unknown-pin";
-    if (route.kind !== "submit" && route.kind !== "prewarm") return "misplaced-pin";
-  }
-  return callOf(route, pin, contentLength);
+  if (pin === undefined) return callOf(route, undefined, contentLength);
+  // A pin has one character a byte, as the header had; origins are compared with it by their UTF-8 bytes.
+  const pinned = pin.length <= maxPinBytes ? origins.find((origin) => toLatin1(origin) === pin) : undefined;
+  if (pinned === undefined) return "unknown-pin";
+  if (route.kind !== "submit" && route.kind !== "prewarm") return "misplaced-pin";
+  return callOf(route, pinned, contentLength);
 }
 
 function callOf(route: Route, pin: string | undefined, bodyBytes: number): Call | Refusal {

@@ -25,6 +25,8 @@ const bufferBytes = 16_384;
 export class Listener {
   readonly #server: Server;
   readonly #connections = new Set<Connection>();
+  /** Below TLS, those whose handshake is not done included. */
+  readonly #sockets = new Set<Socket>();
   readonly #options: ListenerOptions;
   #onEmpty: (() => void) | undefined;
 
@@ -41,6 +43,10 @@ export class Listener {
     }
     this.#server.maxConnections = options.maxConnectionCount;
     this.#server.on("drop", () => options.onDrop());
+    this.#server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
   }
 
   /** @throws what the system says of the address */
@@ -86,6 +92,7 @@ export class Listener {
   /** Cuts off what is left. */
   destroy(): void {
     for (const connection of this.#connections) connection.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   /** Resolves when no connection is left. */

@@ -58,7 +58,7 @@ describe("a request is judged in order", () => {
     [
       "a pin in UTF-8",
       { pin: "http://n\u00c3\u00a9" },
-      { kind: "submit", pin: "http://n\u00c3\u00a9", bodyBytes: 10 },
+      { kind: "submit", pin: "http://n\u00e9", bodyBytes: 10 },
     ],
     ["prewarming", { path: prewarm, pin: origin }, { kind: "prewarm", pin: origin, bodyBytes: 10 }],
     ["a cancellation", { path: cancel, contentLength: 0 }, { kind: "cancel", id: "a" }],
@@ -102,5 +102,5 @@ it("an answer has exactly three headers and the phrase OK", () => {
   expect(Buffer.from(encodeAnswer(refusalAnswer("unauthorized"))).toString()).toBe(
     'HTTP/1.1 401 OK\r\nContent-Type: application/json\r\nContent-Length: 24\r\nConnection: close\r\n\r\n{"error":"unauthorized"}',
   );
-  expect(Object.values(refusals).every(([status, text]) => status >= 400 && text !== "")).toBe(true);
+  expect(Object.values(refusals).every(([status]) => status >= 400)).toBe(true);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bodyStart, encodeCall, framingOf, statusOf } from "../../src/core/backend-call.ts";
+import { bodyStart, closingHead, encodeCall, framingOf, statusOf } from "../../src/core/backend-call.ts";
 import { capabilitiesOf } from "../../src/core/capabilities.ts";
 import { isEligible, parseHealth, parseReport } from "../../src/core/node-report.ts";
 import { vectors } from "../support/vectors.ts";
@@ -172,5 +172,11 @@ describe("a call on the wire", () => {
     ["", false],
   ])("has an answer with the head %j that ends by itself: %s", (head, keeps) => {
     expect(framingOf(head)).toEqual({ bytes: keeps ? head.length + 4 + 2 : undefined, keeps });
+  });
+
+  it("tells callers that their connection closes", () => {
+    expect(
+      closingHead("HTTP/1.1 200 OK\r\nA: b\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nC: d"),
+    ).toBe("HTTP/1.1 200 OK\r\nA: b\r\nC: d\r\nConnection: close");
   });
 });
