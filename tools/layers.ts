@@ -16,7 +16,19 @@ export const allowed: Readonly<Record<string, readonly string[]>> = {
   celld: ["bucket", "splice", "peer", "deployment", "engine", "daemon"],
   edge: ["daemon"],
   router: ["ledger", "bucket", "daemon"],
-  cli: ["bucket", "splice", "peer", "client", "deployment", "ledger", "engine", "daemon", "celld"],
+  cli: [
+    "bucket",
+    "splice",
+    "peer",
+    "client",
+    "execution",
+    "deployment",
+    "ledger",
+    "engine",
+    "daemon",
+    "celld",
+    "router",
+  ],
 };
 
 /** The folder name of one of our packages, or undefined for a foreign one. */

@@ -121,3 +121,50 @@ export class CallFailedError extends CliError {
   override readonly name = "CallFailedError";
   readonly code = "CELLKIT_CLI_CALL_FAILED";
 }
+
+/** A file with ids of runs cannot be read. */
+export class IdFileError extends CliError {
+  override readonly name = "IdFileError";
+  readonly code = "CELLKIT_CLI_ID_FILE";
+  /** The process ends with 2: a further try cannot help. */
+  readonly exitCode = 2;
+
+  constructor(path: string, reason: string, options?: ErrorOptions) {
+    super(`the ids in ${path} cannot be read (${reason})`, options);
+  }
+}
+
+/** A rotation of tokens stays at a step: a place does not follow, or the files cannot be used. Nothing of a token is in the message. */
+export class TokenRotationError extends CliError {
+  override readonly name = "TokenRotationError";
+  readonly code = "CELLKIT_CLI_TOKEN_ROTATION";
+  /** The process ends with 3. */
+  readonly exitCode = 3;
+  readonly step: string;
+
+  constructor(
+    step: string,
+    lagging: readonly { readonly place: string; readonly reason: string }[],
+    options?: ErrorOptions,
+  ) {
+    super(
+      `the rotation stays at ${step}: ${lagging.map(({ place, reason }) => `${place} ${reason}`).join(", ")}; mend this, then run the same command again`,
+      options,
+    );
+    this.step = step;
+  }
+}
+
+/** The command that was to do a step did not end with 0. */
+export class StepCommandError extends CliError {
+  override readonly name = "StepCommandError";
+  readonly code = "CELLKIT_CLI_STEP_COMMAND";
+
+  /** @param end how it ended */
+  constructor(step: string, end: string, options?: ErrorOptions) {
+    super(
+      `the command for ${step} ended with ${end}: see its own words above, then run the same command again`,
+      options,
+    );
+  }
+}

@@ -2,6 +2,7 @@ export {
   CallFailedError,
   CallInputError,
   CliError,
+  IdFileError,
   KeyFileError,
   LedgerPlaceError,
   LocalFleetError,
@@ -9,6 +10,8 @@ export {
   ProcessStartError,
   ProjectError,
   RotationWaitError,
+  StepCommandError,
+  TokenRotationError,
   WatchError,
 } from "./errors.ts";
 export {

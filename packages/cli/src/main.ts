@@ -14,6 +14,9 @@ import { ledgerVerify } from "./commands/ledger-verify.ts";
 import { peerRotate } from "./commands/peer-rotate.ts";
 import { qualify } from "./commands/qualify.ts";
 import { road } from "./commands/road.ts";
+import { rotate } from "./commands/rotate.ts";
+import { routerCheck } from "./commands/router-check.ts";
+import { routerReconcile } from "./commands/router-reconcile.ts";
 
 await runCommand({
   name: "cellkit",
@@ -33,6 +36,8 @@ await runCommand({
         export: ledgerExport,
         import: ledgerImport,
       }),
+      router: commandGroup("Routers of executions", { check: routerCheck, reconcile: routerReconcile }),
+      rotate,
       qualify,
       road,
       peer: commandGroup("What nodes say to each other", { rotate: peerRotate }),

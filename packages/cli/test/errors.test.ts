@@ -4,6 +4,7 @@ import {
   CallFailedError,
   CallInputError,
   CliError,
+  IdFileError,
   KeyFileError,
   LedgerPlaceError,
   LocalFleetError,
@@ -11,6 +12,8 @@ import {
   ProcessStartError,
   ProjectError,
   RotationWaitError,
+  StepCommandError,
+  TokenRotationError,
   WatchError,
 } from "../src/index.ts";
 
@@ -69,6 +72,24 @@ const table: Array<[CliError, name: string, code: string, message: RegExp]> = [
     "LedgerPlaceError",
     "CELLKIT_CLI_LEDGER_PLACE",
     /^no ledger lies at ftp$/,
+  ],
+  [
+    new IdFileError("/a/ids", "ENOENT", { cause }),
+    "IdFileError",
+    "CELLKIT_CLI_ID_FILE",
+    /^the ids in \/a\/ids cannot be read \(ENOENT\)$/,
+  ],
+  [
+    new TokenRotationError("backend", [{ place: "http://a", reason: "does not follow" }], { cause }),
+    "TokenRotationError",
+    "CELLKIT_CLI_TOKEN_ROTATION",
+    /^the rotation stays at backend: http:\/\/a does not follow; mend this, then run the same command again$/,
+  ],
+  [
+    new StepCommandError("backend", "code 7", { cause }),
+    "StepCommandError",
+    "CELLKIT_CLI_STEP_COMMAND",
+    /^the command for backend ended with code 7: see its own words above/,
   ],
   [
     new RotationWaitError("accept", [{ node: "a", reason: "does not follow" }], 5_000, { cause }),

@@ -15,6 +15,9 @@ import { peerRotateOptions } from "../src/commands/peer-rotate.ts";
 import { qualifyBucketOptions } from "../src/commands/qualify-bucket.ts";
 import { qualifyLedgerOptions } from "../src/commands/qualify-ledger.ts";
 import { roadOptions } from "../src/commands/road.ts";
+import { rotateOptions } from "../src/commands/rotate.ts";
+import { routerCheckOwnOptions } from "../src/commands/router-check.ts";
+import { routerReconcileOwnOptions } from "../src/commands/router-reconcile.ts";
 import * as everything from "../src/index.ts";
 
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
@@ -30,6 +33,9 @@ describe("the README has the options, and nothing else, of", () => {
     ["bucket serve", bucketServeOptions],
     ["qualify bucket", qualifyBucketOptions],
     ["qualify ledger", qualifyLedgerOptions],
+    ["rotate", rotateOptions],
+    ["router check", routerCheckOwnOptions],
+    ["router reconcile", routerReconcileOwnOptions],
     ["ledger ls", ledgerLsOptions],
     ["ledger show", ledgerShowOptions],
     ["ledger verify", ledgerVerifyOptions],

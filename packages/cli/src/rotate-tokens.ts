@@ -1,0 +1,297 @@
+// The rotation of a plane's three tokens in their documented order: backend (dispatchers and routers together), client (routers, then the
+// controller), discovery (routers, then the API server). Each step is looked at from outside before the next one begins. What is already so
+// is left as it is, so that a walk that was broken off goes on by being called again.
+import { setTimeout as sleep } from "node:timers/promises";
+import { readTokenFile } from "@cellkit/execution";
+import { type BackendLook, createCredentialFiles, lookAtBackend } from "@cellkit/router";
+import { TokenRotationError } from "./errors.ts";
+import { probeRouter, type RouterAccess, type TokenVerdict } from "./router-probe.ts";
+
+/** A token's file as it is, and the one that takes its place; without that, the role is not rotated. */
+export interface TokenFilePair {
+  readonly current: string;
+  readonly next: string | undefined;
+}
+
+/** The plane. */
+export interface TokenPlane {
+  /** The URL of each replica, and not of what balances them. */
+  readonly routers: readonly string[];
+  /** The origin of each dispatcher, as the routers' list has it. */
+  readonly dispatchers: readonly string[];
+  readonly client: TokenFilePair;
+  readonly backend: TokenFilePair;
+  readonly capability: TokenFilePair | undefined;
+}
+
+/** The steps by name. */
+export type RotationStep =
+  | "backend"
+  | "client-routers-accept"
+  | "client-routers"
+  | "client-controller"
+  | "capability-routers-accept"
+  | "capability-routers"
+  | "capability-api-server";
+
+/** How the tokens are rotated. */
+export interface RotateTokensOptions extends RouterAccess {
+  /** The routers take two tokens of a role for a while (`--next-client-token-file`). @default false */
+  readonly overlap?: boolean;
+  /** Does a step, with the file of the new token. Without it somebody else does, and the walk waits to see it. */
+  readonly perform?: ((step: RotationStep, tokenFile: string) => Promise<void>) | undefined;
+  /** How long a step may take to be seen everywhere. */
+  readonly stepTimeoutMs: number;
+  /** @default 1_000 */
+  readonly lookMs?: number;
+  readonly onProgress: (line: string) => void;
+}
+
+/** What was done. */
+export interface StepReport {
+  readonly step: RotationStep;
+  /** `seen` from outside; `said` by whoever performed it; `untold`: it is for somebody else to do, and cannot be seen from outside. */
+  readonly evidence: "seen" | "said" | "untold";
+}
+
+/** Places that do not follow, and why. */
+type Lagging = readonly { readonly place: string; readonly reason: string }[];
+
+/**
+ * Walks the steps.
+ * @throws TokenRotationError (`CELLKIT_CLI_TOKEN_ROTATION`) for tokens that cannot take each other's place, and when a place does not follow in
+ *   time; what `perform` throws; the signal's reason
+ */
+export async function rotateTokens(
+  plane: TokenPlane,
+  options: RotateTokensOptions,
+): Promise<readonly StepReport[]> {
+  checkFiles(plane);
+  const walk = new Walk(plane, options);
+  await walk.begin();
+  const { client, backend, capability } = plane;
+  if (backend.next !== undefined) await walk.seen("backend", backend.next, walk.backendLagging);
+  await walk.callers("client", client);
+  if (capability !== undefined) await walk.callers("capability", capability);
+  return walk.reports;
+}
+
+/** All tokens that are ever in use together are different; the message says nothing of them. */
+function checkFiles({ client, backend, capability }: TokenPlane): void {
+  const file = (pair: TokenFilePair, which: "current" | "next") => pair[which] ?? pair.current;
+  try {
+    for (const which of ["current", "next"] as const)
+      createCredentialFiles({
+        client: client.current,
+        otherClient: file(client, "next"),
+        backend: file(backend, which),
+        ...(capability === undefined
+          ? {}
+          : { capability: capability.current, otherCapability: file(capability, "next") }),
+      }).load();
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new TokenRotationError("the files", [{ place: "the tokens", reason: message }], { cause });
+  }
+}
+
+class Walk {
+  readonly reports: StepReport[] = [];
+  readonly #plane: TokenPlane;
+  readonly #options: RotateTokensOptions;
+
+  constructor(plane: TokenPlane, options: RotateTokensOptions) {
+    this.#plane = plane;
+    this.#options = options;
+  }
+
+  /** Everybody is where a rotation begins, or somewhere on its way. */
+  async begin(): Promise<void> {
+    const { client, backend, capability } = this.#plane;
+    for (const [role, pair] of [["client", client] as const, ["capability", capability] as const]) {
+      if (pair === undefined) continue;
+      await this.#none(
+        `the ${role} tokens`,
+        await this.#routersThat(pair, (verdicts) =>
+          verdicts.some(({ kind }) => kind === "accepted")
+            ? undefined
+            : `accepts neither ${role} token (${told(verdicts)})`,
+        ),
+      );
+      await this.#differ(role, pair);
+    }
+    await this.#differ("backend", backend);
+    const looks = await Promise.all(
+      this.#plane.dispatchers.map(async (origin) => ({
+        place: origin,
+        looks: await Promise.all(files(backend).map((file) => this.#look(origin, file))),
+      })),
+    );
+    await this.#none(
+      "the backend tokens",
+      looks.flatMap((each) =>
+        each.looks.some(({ report }) => report.status === 200)
+          ? []
+          : [{ place: each.place, reason: `accepts neither backend token (${reportTold(each.looks[0])})` }],
+      ),
+    );
+    this.#options.onProgress("everybody accepts one of the tokens that were given");
+  }
+
+  /** A role that callers have: routers first, then whoever calls. */
+  async callers(role: "client" | "capability", { current, next }: TokenFilePair): Promise<void> {
+    if (next === undefined) return;
+    const caller = role === "client" ? "client-controller" : "capability-api-server";
+    const accepted = () => this.#accepting(role, next);
+    const only = async () => [...(await accepted()), ...(await this.#refusing(role, current))];
+    if (this.#options.overlap !== true) {
+      await this.seen(`${role}-routers`, next, only);
+      await this.#told(caller, next);
+      return;
+    }
+    // Whoever refuses the old one already has gone through all of this.
+    if ((await only()).length === 0) {
+      await this.seen(`${role}-routers`, next, only);
+      return;
+    }
+    await this.seen(`${role}-routers-accept`, next, accepted);
+    await this.#told(caller, next);
+    await this.seen(`${role}-routers`, next, only);
+  }
+
+  /** A step that can be seen from outside. */
+  async seen(step: RotationStep, tokenFile: string, lagging: () => Promise<Lagging>): Promise<void> {
+    const { onProgress, perform, stepTimeoutMs, lookMs = 1_000, signal } = this.#options;
+    if ((await lagging()).length === 0) {
+      onProgress(`${step}: already so`);
+      this.reports.push({ step, evidence: "seen" });
+      return;
+    }
+    onProgress(`${step}: ${instructions[step]}`);
+    await perform?.(step, tokenFile);
+    const deadlineMs = performance.now() + stepTimeoutMs;
+    let said = "";
+    for (;;) {
+      signal?.throwIfAborted();
+      const late = await lagging();
+      if (late.length === 0) break;
+      if (performance.now() > deadlineMs) throw new TokenRotationError(step, late);
+      const line = `waiting for ${late.map(({ place, reason }) => `${place} (${reason})`).join(", ")}`;
+      if (line !== said) onProgress(line);
+      said = line;
+      await sleep(lookMs, undefined, { ...(signal === undefined ? {} : { signal }) });
+    }
+    onProgress(`${step}: seen everywhere`);
+    this.reports.push({ step, evidence: "seen" });
+  }
+
+  /** Dispatchers take the new token and not the old one, and each router hears from all of them. */
+  readonly backendLagging = async (): Promise<Lagging> => {
+    const { backend, client, dispatchers } = this.#plane;
+    const { current, next = current } = backend;
+    const names: string[] = [];
+    const late = await Promise.all(
+      dispatchers.map(async (place) => {
+        const look = await this.#look(place, next);
+        if (look.report.status !== 200)
+          return { place, reason: `does not accept the new backend token (${reportTold(look)})` };
+        if (look.binaryVersion !== undefined) names.push(place);
+        const old = await this.#look(place, current);
+        return old.report.status === 401
+          ? undefined
+          : { place, reason: "still accepts the old backend token" };
+      }),
+    );
+    const routers = await this.#routersThat(client, (verdicts) => {
+      const nodes = verdicts.flatMap((verdict) =>
+        verdict.kind === "accepted" ? [verdict.nodes.length] : [],
+      );
+      const heard = Math.max(-1, ...nodes);
+      if (heard === -1) return `accepts neither client token (${told(verdicts)})`;
+      return heard < names.length ? `hears from ${heard} of ${names.length} dispatchers` : undefined;
+    });
+    return [...late.filter((each) => each !== undefined), ...routers];
+  };
+
+  /** A step that only whoever does it knows of. */
+  async #told(step: RotationStep, tokenFile: string): Promise<void> {
+    const { onProgress, perform } = this.#options;
+    onProgress(`${step}: ${instructions[step]}`);
+    await perform?.(step, tokenFile);
+    this.reports.push({ step, evidence: perform === undefined ? "untold" : "said" });
+  }
+
+  #accepting(role: string, tokenFile: string): Promise<Lagging> {
+    return this.#routersThat({ current: tokenFile, next: undefined }, ([verdict]) =>
+      verdict?.kind === "accepted" ? undefined : `does not accept the new ${role} token (${told([verdict])})`,
+    );
+  }
+
+  #refusing(role: string, tokenFile: string): Promise<Lagging> {
+    return this.#routersThat({ current: tokenFile, next: undefined }, ([verdict]) =>
+      verdict?.kind === "refused" ? undefined : `does not refuse the old ${role} token (${told([verdict])})`,
+    );
+  }
+
+  async #routersThat(
+    pair: TokenFilePair,
+    judge: (verdicts: readonly TokenVerdict[]) => string | undefined,
+  ): Promise<Lagging> {
+    const found = await Promise.all(
+      this.#plane.routers.map(async (place) => {
+        const reason = judge(
+          await Promise.all(files(pair).map((file) => probeRouter(place, file, this.#options))),
+        );
+        return reason === undefined ? [] : [{ place, reason }];
+      }),
+    );
+    return found.flat();
+  }
+
+  async #look(origin: string, tokenFile: string): Promise<BackendLook> {
+    const read = await readTokenFile(tokenFile);
+    if (read.kind !== "token")
+      throw new TokenRotationError("the files", [{ place: tokenFile, reason: read.problem }]);
+    const { signal = new AbortController().signal } = this.#options;
+    const look = await lookAtBackend(origin, Buffer.from(read.token), { signal });
+    signal.throwIfAborted();
+    return look;
+  }
+
+  /** The new token is another one than the old one. */
+  async #differ(role: string, { current, next }: TokenFilePair): Promise<void> {
+    if (next === undefined) return;
+    const [one, other] = await Promise.all([readTokenFile(current), readTokenFile(next)]);
+    if (one.kind === "token" && other.kind === "token" && one.token === other.token)
+      throw new TokenRotationError("the files", [{ place: next, reason: `has the old ${role} token` }]);
+  }
+
+  async #none(step: string, late: Lagging): Promise<void> {
+    if (late.length > 0) throw new TokenRotationError(step, late);
+  }
+}
+
+const instructions: Readonly<Record<RotationStep, string>> = {
+  backend: "put the new backend token on every dispatcher and every router, together",
+  "client-routers-accept": "let every router accept the new client token beside the old one",
+  "client-routers": "let every router accept the new client token and no other",
+  "client-controller": "put the new client token on the controller",
+  "capability-routers-accept": "let every router accept the new discovery token beside the old one",
+  "capability-routers": "let every router accept the new discovery token and no other",
+  "capability-api-server": "put the new discovery token on the API server",
+};
+
+function files({ current, next }: TokenFilePair): readonly string[] {
+  return next === undefined ? [current] : [current, next];
+}
+
+function told(verdicts: readonly (TokenVerdict | undefined)[]): string {
+  return verdicts
+    .map((verdict) => (verdict?.kind === "unknown" ? verdict.why : (verdict?.kind ?? "not asked")))
+    .join(", ");
+}
+
+function reportTold(look: BackendLook | undefined): string {
+  const { status, problem = "no answer" } = look?.report ?? {};
+  return status === undefined ? problem : `status ${status}`;
+}

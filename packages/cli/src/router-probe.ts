@@ -1,0 +1,86 @@
+// What a router makes of a token: one GET of its capabilities, which client and discovery tokens are both good for.
+import { readFile } from "node:fs/promises";
+import { request as requestPlain } from "node:http";
+import { request as requestTls } from "node:https";
+import { capabilitiesSchema, parseJson, readTokenFile } from "@cellkit/execution";
+
+/** How a router is reached. */
+export interface RouterAccess {
+  /** A file with certificates that a router's may come from, in place of the system's. */
+  readonly caFile?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a router said to a token. */
+export type TokenVerdict =
+  /** `nodes`: the names of the dispatchers that it has reports of, one for each. */
+  | { readonly kind: "accepted"; readonly nodes: readonly string[] }
+  | { readonly kind: "refused" }
+  | { readonly kind: "unknown"; readonly why: string };
+
+/** A router needs less than four seconds for all of its dispatchers. */
+const timeoutMs = 5_000;
+const maxBodyBytes = 2 * 1024 * 1024;
+
+/** Shows a token to a router, over a connection of its own. Rejects with the signal's reason alone. */
+export async function probeRouter(
+  url: string,
+  tokenFile: string,
+  { caFile, signal }: RouterAccess = {},
+): Promise<TokenVerdict> {
+  const read = await readTokenFile(tokenFile);
+  if (read.kind !== "token") return { kind: "unknown", why: `${tokenFile} ${read.problem}` };
+  let answer: { status: number; body: Buffer };
+  try {
+    const ca = caFile === undefined ? undefined : await readFile(caFile);
+    answer = await get(`${url.replace(/\/+$/, "")}/v1/capabilities`, read.token, ca, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    return { kind: "unknown", why: `no answer (${(error as NodeJS.ErrnoException).code ?? "cut"})` };
+  }
+  const { status, body } = answer;
+  if (status === 401 || status === 403) return { kind: "refused" };
+  if (status !== 200) return { kind: "unknown", why: `status ${status}` };
+  const found = capabilitiesSchema.safeParse(json(body)).data;
+  if (found === undefined) return { kind: "unknown", why: "an answer that is none of a router" };
+  return {
+    kind: "accepted",
+    nodes: found.nodes.flatMap((entry) => ("report" in entry ? [entry.report.node.node_name] : [])),
+  };
+}
+
+function json(body: Buffer): unknown {
+  try {
+    return parseJson(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+async function get(
+  url: string,
+  token: string,
+  ca: Buffer | undefined,
+  signal: AbortSignal | undefined,
+): Promise<{ status: number; body: Buffer }> {
+  const bound = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: Buffer }>();
+  const options = { agent: false, signal: bound, headers: { authorization: `Bearer ${token}` } } as const;
+  const call = url.startsWith("https:")
+    ? requestTls(url, { ...options, ca, rejectUnauthorized: true })
+    : requestPlain(url, options);
+  call.once("error", reject).once("response", (response) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    response.on("error", reject);
+    response.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= maxBodyBytes) chunks.push(chunk);
+      else response.destroy(Object.assign(new RangeError("too long"), { code: "TOO_LONG" }));
+    });
+    response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) }));
+    response.on("close", () => reject(Object.assign(new RangeError("cut"), { code: "ECONNRESET" })));
+  });
+  call.end();
+  return promise;
+}

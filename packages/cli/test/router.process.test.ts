@@ -1,0 +1,102 @@
+// `cellkit router`: the commands with a plane of stand-ins. What each check finds is the library's to show.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { openPosixLedger } from "@cellkit/ledger";
+import { dispatcher, type ScriptedDispatcher } from "@cellkit/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { run } from "./support/command.ts";
+import { TemporaryDirectory } from "./support/project.ts";
+
+const secrets = ["client-token-of-this-plane", "backend-token-of-this-plane"] as const;
+let directory: TemporaryDirectory;
+let node: ScriptedDispatcher;
+let flags: string[];
+beforeEach(async () => {
+  directory = await TemporaryDirectory.make();
+  node = await dispatcher({ token: secrets[1], node: { name: "node-a" } });
+  const path = (name: string) => join(directory.path, name);
+  await writeFile(path("client"), secrets[0]);
+  await writeFile(path("backend"), secrets[1]);
+  flags = [
+    "--client-token-file",
+    path("client"),
+    "--token-file",
+    path("backend"),
+    "--ledger",
+    path("ledger"),
+  ];
+  flags.push("--backends", node.origin);
+  await using ledger = await openPosixLedger({ directory: path("ledger") });
+  await ledger.claim("run-1", "{}", async () => node.origin);
+  await ledger.claim("run-2", "{}", async () => node.origin);
+});
+afterEach(async () => {
+  await node.close();
+  await directory.remove();
+});
+
+describe("router check", () => {
+  it("a sound plane: a line for each check, code 0, no token shown", async () => {
+    const { code, stdout, stderr } = await run(["router", "check", ...flags]);
+    expect(stderr).toEqual([]);
+    expect(stdout.join("\n")).toMatch(/^passed +tokens: /);
+    expect(stdout.at(-1)).toMatch(/^passed +backend http:.*: node-a .*same each of 5 times$/);
+    expect(code).toBe(0);
+    for (const secret of secrets) expect(stdout.join("\n")).not.toContain(secret);
+  });
+
+  it("something failed: JSON with every check, code 1", async () => {
+    await writeFile(join(directory.path, "client"), secrets[1]);
+    const { code, stdout } = await run(["router", "check", ...flags, "--json"]);
+    const found = JSON.parse(stdout.join()) as {
+      verdict: string;
+      checks: Array<{ name: string; verdict: string }>;
+    };
+    expect(found.verdict).toBe("failed");
+    expect(found.checks.filter(({ verdict }) => verdict === "failed").map(({ name }) => name)).toEqual([
+      "tokens",
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it("flags that the router would refuse are refused: code 2", async () => {
+    const { code, stderr } = await run(["router", "check", ...flags, "--ownership-dir", "/nowhere"]);
+    expect(stderr.join("\n")).toContain("exactly one is needed");
+    expect(code).toBe(2);
+  });
+});
+
+describe("router reconcile", () => {
+  it("what is outstanding is printed, and the records whose ids were not given are counted: code 1", async () => {
+    await writeFile(join(directory.path, "ids"), "run-1\n\nrun-3\r\n");
+    const { code, stdout, stderr } = await run([
+      "router",
+      "reconcile",
+      join(directory.path, "ids"),
+      ...flags,
+    ]);
+    expect(stdout).toEqual([expect.stringMatching(/^lost +run-1 {2}/)]);
+    expect(stderr).toEqual([
+      "1 of 2 runs are outstanding",
+      `1 further records belong to ${node.origin}; their ids were not given, and nobody can tell them`,
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it("nothing outstanding: code 0, and with --all and --json every run and a summary", async () => {
+    await writeFile(join(directory.path, "ids"), "run-3");
+    const args = ["router", "reconcile", join(directory.path, "ids"), ...flags, "--all", "--json"];
+    const { code, stdout } = await run(args);
+    expect(stdout.map((line) => JSON.parse(line))).toMatchObject([
+      { id: "run-3", state: "unclaimed" },
+      { runCount: 1, states: { unclaimed: 1 }, otherRecords: { [node.origin]: 2 }, unreadableCount: 0 },
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it("a file that is not there is told of: code 2", async () => {
+    const { code, stderr } = await run(["router", "reconcile", join(directory.path, "no-file"), ...flags]);
+    expect(stderr.join()).toMatch(/the ids in .*no-file cannot be read \(ENOENT\)/);
+    expect(code).toBe(2);
+  });
+});
