@@ -42,3 +42,14 @@ it("a directory and a bucket that this version cannot open", async () => {
     await rm(directory, { recursive: true });
   }
 });
+
+it("a bucket's endpoint is an option, and the message of one that does not answer shows it", async () => {
+  const bucket = {
+    endpoint: "http://127.0.0.1:1",
+    credentials: { accessKeyId: "test-key", secretAccessKey: "test-secret" },
+    readAttemptCount: 1,
+  };
+  await expect(openLedger("s3://cells/router", { bucket })).rejects.toThrow(
+    /gave no answer at the endpoint http:\/\/127\.0\.0\.1:1 \(ECONNREFUSED\)/,
+  );
+});

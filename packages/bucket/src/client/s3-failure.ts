@@ -26,19 +26,25 @@ export type S3Failure =
 const CONNECT_CALLS = new Set(["connect", "getaddrinfo"]);
 const DENIED_CODES = new Set(["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired"]);
 
+/** Who forgot to give the endpoint of another store asked AWS without knowing it. */
+const UNTOLD = "no endpoint was given, so the AWS SDK chose it";
+
 /** Sorts whatever the AWS SDK threw. @param endpoint that was given for the bucket, for the message */
 export function s3Failure(bucket: string, error: unknown, endpoint?: string): S3Failure {
   const status = statusOf(error);
   const name = error instanceof Error ? error.name : "";
   const failed = (kind: BucketError): S3Failure => ({ kind: "failed", error: kind });
   const options = { cause: error, endpoint };
+  const why = (reason: string) => withPlace(reason, endpoint);
   if (status === 304) return { kind: "not-modified" };
   if (status === 416) return { kind: "range" };
   if (status === 412) return { kind: "condition" };
   if (name === "NoSuchKey") return { kind: "condition" };
-  if (name === "NoSuchBucket") return failed(new NoBucketError(bucket, options));
+  if (name === "NoSuchBucket") {
+    return failed(new NoBucketError(endpoint === undefined ? `${bucket} (${UNTOLD})` : bucket, options));
+  }
   if (status === 401 || status === 403 || DENIED_CODES.has(name)) {
-    return failed(new BucketAccessDeniedError(bucket, name || `status ${status}`, options));
+    return failed(new BucketAccessDeniedError(bucket, why(name || `status ${status}`), options));
   }
   if (status === 507) return failed(new BucketFullError(bucket, options));
   if (status === 409 && name === "ConditionalRequestConflict") {
@@ -51,7 +57,7 @@ export function s3Failure(bucket: string, error: unknown, endpoint?: string): S3
   if (status === 501) return failed(new BucketAnswerError(bucket, `501 ${name}`, options));
   if (status === undefined) return withoutAnswer(bucket, error, name, endpoint);
   if (status >= 500 || status === 408 || status === 429 || name === "RequestTimeout" || status < 300) {
-    return { kind: "unknown", error: new BucketUnreachableError(bucket, `${status} ${name}`, options) };
+    return { kind: "unknown", error: new BucketUnreachableError(bucket, why(`${status} ${name}`), options) };
   }
   return failed(new BucketAnswerError(bucket, `${status} ${name}`, options));
 }
@@ -78,8 +84,15 @@ function withoutAnswer(
   const unsent = parts.length > 0 && parts.every(isUnsent);
   return {
     kind: unsent ? "failed" : "unknown",
-    error: new BucketUnreachableError(bucket, reasonOf(parts[0] ?? error), { cause: error, endpoint }),
+    error: new BucketUnreachableError(bucket, withPlace(reasonOf(parts[0] ?? error), endpoint), {
+      cause: error,
+      endpoint,
+    }),
   };
+}
+
+function withPlace(reason: string, endpoint: string | undefined): string {
+  return endpoint === undefined ? `${reason}; ${UNTOLD}` : reason;
 }
 
 /** A name that did not resolve, a connection that was not made: no byte of the request left. */
