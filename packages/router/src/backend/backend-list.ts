@@ -39,9 +39,9 @@ export interface DiscoveryEvent {
 }
 
 /** How long an answer counts. */
-export const refreshMs = 5_000;
+const refreshMs = 5_000;
 /** How long a request waits for a lookup; afterwards it goes on with the last answer. */
-export const lookupWaitMs = 2_000;
+const lookupWaitMs = 2_000;
 
 /**
  * Reads `NAME` or `NAME:PORT`; without a port it is 8787.

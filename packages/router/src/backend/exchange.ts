@@ -40,7 +40,7 @@ export interface ExchangeContext {
 }
 
 /** What an answer may hold without asking the shared budget. */
-export const freeBytes = 65_536;
+const freeBytes = 65_536;
 
 /** What {@link exchange} takes beside the call. */
 export interface ExchangeOptions {

@@ -6,9 +6,9 @@ import type { RequestHead } from "./request-head.ts";
 import { isScoped, type Route, routeOf } from "./route.ts";
 
 /** The most bytes of a request body. */
-export const maxBodyBytes = 65_536;
+const maxBodyBytes = 65_536;
 /** The longest pin, in bytes. */
-export const maxPinBytes = 1024;
+const maxPinBytes = 1024;
 /** The most backends that are asked for their capabilities. */
 export const maxProbedCount = 32;
 

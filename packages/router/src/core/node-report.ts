@@ -10,7 +10,7 @@ const parseWithSource = JSON.parse as (text: string, reviver: SourceReviver) => 
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
 
 /** Whole numbers become bigints, so that none is rounded. @throws SyntaxError */
-export function parseExact(text: string): unknown {
+function parseExact(text: string): unknown {
   return parseWithSource(text, (_key, value, { source = "" }) =>
     typeof value === "number" && /^\d+$/.test(source) ? BigInt(source) : value,
   );

@@ -10,7 +10,7 @@ export interface BackendOrigin {
 }
 
 /** The most bytes that an origin may have; a ledger holds no longer one. */
-export const maxOriginBytes = 1024;
+const maxOriginBytes = 1024;
 
 /** Reads an origin as it is configured, or says what is wrong with it, as words that go behind "is". */
 export function parseOrigin(text: string): BackendOrigin | { readonly problem: string } {

@@ -4,9 +4,9 @@ import type { Refusal } from "./answer.ts";
 import { trim, trimEnd } from "./white-space.ts";
 
 /** The longest line, line feed included; a byte of 0x80 or more counts as two. */
-export const maxLineUnits = 8192;
+const maxLineUnits = 8192;
 /** The most header lines. */
-export const maxHeaderCount = 64;
+const maxHeaderCount = 64;
 
 /** A head that broke no rule. Texts have one character a byte (Latin-1). */
 export interface RequestHead {

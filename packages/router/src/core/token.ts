@@ -5,7 +5,7 @@ import { trim } from "./white-space.ts";
 /** The longest file that is taken, in bytes, white space included. */
 export const maxTokenFileBytes = 4096;
 /** The shortest token, in bytes. */
-export const minTokenBytes = 24;
+const minTokenBytes = 24;
 
 /**
  * The token in the bytes of a file, or what is wrong with them, in words that tell nothing of the content.

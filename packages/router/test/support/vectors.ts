@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 
 /** A record in the ledger's directory. */
-export interface RecordVector {
+interface RecordVector {
   readonly ledger: string;
   readonly file: string;
   readonly record: { readonly version: number; readonly backend: string; readonly body_hash: string };
@@ -18,7 +18,7 @@ export interface CallVector {
   readonly reply: { readonly status: number; readonly json: unknown } | null;
 }
 
-export interface Expectation {
+interface Expectation {
   readonly status: number;
   readonly json?: unknown;
   readonly jsonSubset?: Record<string, unknown>;
