@@ -11,6 +11,7 @@ import { type RawAnswer, rawCall } from "./raw-call.ts";
 import { RouterProcess, TokenFiles } from "./router-process.ts";
 import { TestError } from "./test-error.ts";
 import { until } from "./until.ts";
+import { withinMs } from "./within-ms.ts";
 
 /** What a caller was told about one execution, in the end and on the way. */
 export interface Fate {
@@ -39,6 +40,9 @@ const owners: readonly string[] = Object.values(ownerTexts);
 
 const routerHost = "127.0.0.5";
 const dispatcherHosts = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
+
+/** Every call has an end, and every execution, too, within this time. */
+const settledMs = 30_000;
 
 /** A plane of a test. */
 export class Plane implements AsyncDisposable {
@@ -116,12 +120,11 @@ export class Plane implements AsyncDisposable {
   async call(replica: number, line: string, body?: Uint8Array): Promise<RawAnswer | undefined> {
     const router = this.routers[replica % this.routers.length] as RouterProcess;
     const bytes = callBytes(line, this.tokens.token("client"), body);
-    const answer = await rawCall(router.port, bytes, { host: routerHost }).catch(
-      (error: NodeJS.ErrnoException) => {
-        if (error.code === "ECONNREFUSED") return undefined;
-        throw error;
-      },
-    );
+    const called = rawCall(router.port, bytes, { host: routerHost }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ECONNREFUSED") return undefined;
+      throw error;
+    });
+    const answer = await withinMs(settledMs, `an end of ${line}`, called);
     const length = answer?.fields.find(([name]) => name === "Content-Length")?.[1];
     if (answer === undefined || Number(length) !== answer.body.length) return undefined;
     this.answers.add(answer.text);
@@ -136,7 +139,10 @@ export class Plane implements AsyncDisposable {
     const fate: Fate = { id, isAccepted: false, isAmbiguous: false, told: new Set() };
     const body = executionBytes(id);
     let ownerAnswers = 0;
+    const deadlineMs = performance.now() + settledMs;
     for (let at = replica; ownerAnswers < 3; at += 1) {
+      if (performance.now() > deadlineMs)
+        throw new TestError(`${id} is not settled after ${at - replica} tries: ${[...fate.told].join(", ")}`);
       const answer = await this.call(at, "POST /v1/executions", body);
       if (answer?.status === 202 || answer?.status === 200) {
         if (JSON.parse(answer.body).requestId !== id)
