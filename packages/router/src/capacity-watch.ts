@@ -1,7 +1,7 @@
 // Says in good time that a ledger fills up: at its capacity, new ids are refused, and no id ever becomes free.
 
 /** The shares of the capacity at which it is said. */
-export const capacityRatios = [0.8, 0.9, 0.95] as const;
+const capacityRatios = [0.8, 0.9, 0.95] as const;
 
 /** One ledger's count, as of the last counting. */
 export class CapacityWatch {

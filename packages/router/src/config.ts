@@ -4,68 +4,15 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { addressOption, logOptions, storeOptions } from "@cellkit/daemon";
 import { z } from "zod";
-import { type Discovery, parseDiscovery } from "./backend/backend-list.ts";
-import { parseOrigin } from "./core/origin.ts";
+import { discoveryName, originList, prefix, refusedFlag, tokenFile, tokenSection } from "./option-kinds.ts";
 
 const sections = {
   backends: "Dispatchers",
-  tokens: "Tokens",
+  tokens: tokenSection,
   ledger: "Ledger",
   listeners: "Listeners",
   replica: "This replica",
 } as const;
-const prefix = "CELLKIT_ROUTER_";
-
-/** A list with commas. Its order counts: every replica starts its walk for a new owner from the same place. */
-function originList() {
-  return z.string().transform((text, context): readonly string[] =>
-    text.split(",").flatMap((part) => {
-      const parsed = parseOrigin(part.trim());
-      if ("origin" in parsed) return [parsed.origin];
-      context.addIssue({ code: "custom", message: `${JSON.stringify(part)} is ${parsed.problem}` });
-      return [];
-    }),
-  );
-}
-
-function discoveryName() {
-  return z.string().transform((text, context): Discovery => {
-    try {
-      return parseDiscovery(text);
-    } catch {
-      context.addIssue({ code: "custom", message: "must be NAME or NAME:PORT" });
-      return z.NEVER;
-    }
-  });
-}
-
-function tokenFile(description: string, env: string) {
-  return z
-    .string()
-    .min(1)
-    .meta({
-      description,
-      env: `${prefix}${env}`,
-      placeholder: "FILE",
-      section: sections.tokens,
-      emptyIsUnset: true,
-    });
-}
-
-/** A flag of the original's that this router refuses, with the reason. */
-function refusedFlag(reason: string, env: string) {
-  return z
-    .string()
-    .refine(() => false, { error: reason })
-    .optional()
-    .meta({
-      description: `Refused: ${reason}.`,
-      env: `${prefix}${env}`,
-      placeholder: "FILE",
-      section: sections.tokens,
-      emptyIsUnset: true,
-    });
-}
 
 /** Each option by itself. */
 const routerSchema = z.strictObject({

@@ -3,7 +3,7 @@
 import { z } from "zod";
 
 /** What replicas must have in common. */
-export type FingerprintPart = "backends" | "client" | "backend" | "capability";
+type FingerprintPart = "backends" | "client" | "backend" | "capability";
 
 /** One replica's fingerprint. */
 export interface Fingerprint {

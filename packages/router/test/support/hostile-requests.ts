@@ -3,7 +3,7 @@
 import { type Refusal, refusals } from "../../src/core/answer.ts";
 
 /** What must come of one: a refusal, or an end without a word. */
-export type Outcome = Refusal | "silent";
+type Outcome = Refusal | "silent";
 
 /** One of them. */
 export interface HostileRequest {
