@@ -5,7 +5,11 @@ import { RouterOptionError } from "./errors.ts";
 export interface RouterLimits extends Partial<BackendBounds> {
   /** Open connections of callers; more are closed at once. @default 16_384 */
   readonly connectionCount?: number;
-  /** Requests that run at once; more wait for their turn. Each uses up to two connections to dispatchers. @default 1_024 */
+  /**
+   * Requests that run at once; more wait for their turn. Each uses up to two connections to dispatchers. Where half
+   * of them wait for one dispatcher that has not answered for two seconds, further reads and cancellations of its executions are answered
+   * 503 at once. @default 1_024
+   */
   readonly runningCount?: number;
 }
 

@@ -109,7 +109,16 @@ class ListeningRouter implements Router {
     // Every running request listens to it.
     setMaxListeners(0, signal);
     const { ledger, lookup, placement = placeByHash, keepAlive = false } = options;
-    const dispatchers = new Dispatchers({ bounds: this.#limits, lookup, keepAlive, signal, emit });
+    // A dispatcher that does not answer takes half of the room at most.
+    const silentCount = Math.ceil(this.#limits.runningCount / 2);
+    const dispatchers = new Dispatchers({
+      bounds: this.#limits,
+      silentCount,
+      lookup,
+      keepAlive,
+      signal,
+      emit,
+    });
     this.#emit = emit;
     this.#dispatchers = dispatchers;
     this.#executions = new Executions({ ledger, dispatchers, placement, signal, emit });

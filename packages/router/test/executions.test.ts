@@ -152,6 +152,27 @@ describe("calls about an execution", () => {
     expect(backend.requests[2]?.fields).toContainEqual(["Content-Length", "0"]);
   });
 
+  it("do not all wait for one dispatcher that is silent, so that others have room", async () => {
+    await using silent = await ScriptedBackend.open((request, socket) =>
+      request.path === "/v1/executions/run-1" ? "hang" : willing(request, socket),
+    );
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([silent, backend], {
+      limits: { runningCount: 4, operationMs: 3_000 },
+    });
+    await router.ledger.claim("run-1", "x", async () => silent.origin);
+    await router.ledger.claim("run-2", "x", async () => backend.origin);
+    const waiting = [router.read("/v1/executions/run-1"), router.read("/v1/executions/run-1")];
+    await until("two that wait", () => silent.calls.length === 2);
+    // Two seconds of silence are the rule.
+    await new Promise((next) => setTimeout(next, 2_050));
+    expect(json(await router.read("/v1/executions/run-1"))).toEqual(lost);
+    expect(silent.calls).toHaveLength(2);
+    expect((await router.read("/v1/executions/run-2"))?.status).toBe(200);
+    expect(router.router.counts().running).toBe(2);
+    await Promise.all(waiting);
+  });
+
   it("show no token to an owner that is not configured", async () => {
     await using backend = await ScriptedBackend.open();
     await using removed = await ScriptedBackend.open();

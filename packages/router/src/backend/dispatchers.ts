@@ -9,6 +9,7 @@ import {
   unhealthy,
 } from "../core/node-report.ts";
 import { parseOrigin } from "../core/origin.ts";
+import { SilenceGuard } from "../core/silence-guard.ts";
 import { BackendError } from "../errors.ts";
 import type { BackendCallKind, RouterListener } from "../router-event.ts";
 import { ByteBudget } from "./byte-budget.ts";
@@ -18,6 +19,8 @@ import { KeptConnections } from "./kept-connections.ts";
 /** What {@link Dispatchers} are made with. */
 export interface DispatchersOptions {
   readonly bounds: BackendBounds;
+  /** How many calls about executions may wait for one dispatcher that has been silent for two seconds. @default no limit */
+  readonly silentCount?: number;
   /** Looks names of static origins up. @default the system's resolver */
   readonly lookup: LookupFunction | undefined;
   /** Keep connections for the next call, but those of submissions and prewarming, which are never sent a second time. @default false */
@@ -59,13 +62,23 @@ export class Dispatchers {
   readonly #context: ExchangeContext;
   readonly #emit: RouterListener;
   readonly #kept: KeptConnections | undefined;
+  readonly #guard: SilenceGuard;
   /** Probes that run: callers that come meanwhile have the same answer. */
   readonly #probes = new Map<
     string,
     { readonly token: Uint8Array; readonly health: Promise<BackendHealth> }
   >();
 
-  constructor({ bounds, lookup, keepAlive = false, signal, emit }: DispatchersOptions) {
+  constructor(options: DispatchersOptions) {
+    const {
+      bounds,
+      lookup,
+      keepAlive = false,
+      silentCount = Number.POSITIVE_INFINITY,
+      signal,
+      emit,
+    } = options;
+    this.#guard = new SilenceGuard(silentCount);
     const { connectMs, operationMs, answerBytes } = bounds;
     this.#bounds = { connectMs, operationMs, maxBytes: answerBytes };
     this.#context = { budget: new ByteBudget(bounds.totalAnswerBytes), lookup, signal };
@@ -85,12 +98,14 @@ export class Dispatchers {
   }
 
   /** A call about an execution that the dispatcher owns. @throws BackendError (CELLKIT_ROUTER_BACKEND) */
-  ask(
+  async ask(
     kind: "read" | "audit" | "cancel",
     origin: string,
     id: string,
     token: Uint8Array,
   ): Promise<BackendAnswer> {
+    if (this.#guard.isSilent(origin, performance.now()))
+      throw new BackendError(origin, "is silent, and many calls wait for it", "no");
     const path = paths[kind](id);
     const call =
       kind === "cancel"
@@ -161,19 +176,27 @@ export class Dispatchers {
         problem,
         durationMs: performance.now() - startedMs,
       });
+    this.#guard.begin(backend, startedMs);
     try {
-      const parsed = parseOrigin(backend);
-      if ("problem" in parsed) throw new BackendError(backend, `is ${parsed.problem}`, "no");
-      // What may be sent twice may be sent on a connection that could be closed already.
-      const kept = kind === "submit" || kind === "prewarm" ? undefined : this.#kept;
-      const sent = encodeCall({ ...call, keepAlive: kept !== undefined }, token);
-      const answer = await exchange(parsed, sent, { bounds, context: this.#context, kept });
+      const answer = await this.#send(kind, backend, { call, token, bounds });
+      this.#guard.end(backend, true, performance.now());
       emit(answer.status, undefined);
       return answer;
     } catch (error) {
+      this.#guard.end(backend, false, performance.now());
       emit(undefined, error instanceof Error ? error.message : "failed");
       throw error;
     }
+  }
+
+  async #send(kind: BackendCallKind, backend: string, parts: Required<CallParts>): Promise<BackendAnswer> {
+    const { call, token, bounds } = parts;
+    const parsed = parseOrigin(backend);
+    if ("problem" in parsed) throw new BackendError(backend, `is ${parsed.problem}`, "no");
+    // What may be sent twice may be sent on a connection that could be closed already.
+    const kept = kind === "submit" || kind === "prewarm" ? undefined : this.#kept;
+    const sent = encodeCall({ ...call, keepAlive: kept !== undefined }, token);
+    return exchange(parsed, sent, { bounds, context: this.#context, kept });
   }
 }
 
