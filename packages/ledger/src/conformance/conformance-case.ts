@@ -27,7 +27,10 @@ export interface ConformanceFeatures {
   timeoutMs?: number | undefined;
 }
 
-/** One rule, as a test of any framework: `it.skipIf(skip !== undefined)(name, run)`, or `test(name, { skip: skip ?? false }, run)` of node:test. */
+/**
+ * One rule, as a test of any framework: `it.skipIf(skip !== undefined)(name, run)` in vitest, or
+ * `test(name, { skip: skip ?? false }, run)` of node:test.
+ */
 export interface ConformanceCase {
   /** A sentence that states the rule. */
   readonly name: string;
