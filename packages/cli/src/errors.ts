@@ -108,6 +108,27 @@ export class LedgerPlaceError extends CliError {
   readonly exitCode = 2;
 }
 
+/** No ledger was ever created at an address. The message says what to look for, and how one is made. */
+export class LedgerAbsentError extends CliError {
+  override readonly name = "LedgerAbsentError";
+  readonly code = "CELLKIT_CLI_LEDGER_ABSENT";
+}
+
+/** The file of an import cannot be read. */
+export class ImportFileError extends CliError {
+  override readonly name = "ImportFileError";
+  readonly code = "CELLKIT_CLI_IMPORT_FILE";
+  /** The process ends with 2: a further try cannot help. */
+  readonly exitCode = 2;
+
+  constructor(file: string, reason: string, options?: ErrorOptions) {
+    super(
+      `${file} cannot be read (${reason}): give what cellkit ledger export wrote, or - for standard input`,
+      options,
+    );
+  }
+}
+
 /** What a call was to send, or how, does not fit. The message says what to give instead. */
 export class CallInputError extends CliError {
   override readonly name = "CallInputError";
@@ -164,6 +185,28 @@ export class StepCommandError extends CliError {
   constructor(step: string, end: string, options?: ErrorOptions) {
     super(
       `the command for ${step} ended with ${end}: see its own words above, then run the same command again`,
+      options,
+    );
+  }
+}
+
+/** What a qualification of executions was given cannot be used: a request that is none, a token file. */
+export class QualificationInputError extends CliError {
+  override readonly name = "QualificationInputError";
+  readonly code = "CELLKIT_CLI_QUALIFICATION_INPUT";
+  /** The process ends with 2: a further try cannot help. */
+  readonly exitCode = 2;
+}
+
+/** An operator's command in a qualification did not end with 0; the check that needed it failed. */
+export class HookError extends CliError {
+  override readonly name = "HookError";
+  readonly code = "CELLKIT_CLI_HOOK";
+
+  /** @param end how it ended */
+  constructor(hook: string, end: string, options?: ErrorOptions) {
+    super(
+      `the command of --${hook} ended with ${end}: what it had to do was not done, or not wholly`,
       options,
     );
   }

@@ -6,10 +6,12 @@ import { call } from "./commands/call.ts";
 import { deploy } from "./commands/deploy.ts";
 import { dev } from "./commands/dev.ts";
 import { diagnose } from "./commands/diagnose.ts";
+import { ledgerAdopt } from "./commands/ledger-adopt.ts";
 import { ledgerExport } from "./commands/ledger-export.ts";
 import { ledgerImport } from "./commands/ledger-import.ts";
 import { ledgerLs } from "./commands/ledger-ls.ts";
 import { ledgerShow } from "./commands/ledger-show.ts";
+import { ledgerSql } from "./commands/ledger-sql.ts";
 import { ledgerVerify } from "./commands/ledger-verify.ts";
 import { peerRotate } from "./commands/peer-rotate.ts";
 import { qualify } from "./commands/qualify.ts";
@@ -35,6 +37,8 @@ await runCommand({
         verify: ledgerVerify,
         export: ledgerExport,
         import: ledgerImport,
+        adopt: ledgerAdopt,
+        sql: ledgerSql,
       }),
       router: commandGroup("Routers of executions", { check: routerCheck, reconcile: routerReconcile }),
       rotate,

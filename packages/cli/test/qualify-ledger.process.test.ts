@@ -1,7 +1,10 @@
 // `cellkit qualify ledger`: the command with its own processes. What each check finds is the library's to show.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { qualifyLedgerOptions } from "../src/commands/qualify-ledger.ts";
+import { cellkitCommand } from "../src/index.ts";
 import { Command, run } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
 
@@ -18,7 +21,9 @@ describe("a ledger's place is tried out", () => {
       const { code, found, stderr } = await qualifyJson(memory);
       expect(found).toMatchObject({ url: memory, verdict: "violated" });
       for (const check of found.checks) expect(check).toEqual(shape);
-      expect(found.checks.find(({ result }) => result === "failed")?.name).toBe("file-system");
+      const failed = found.checks.find(({ result }) => result === "failed");
+      expect(failed?.name).toBe("file-system");
+      expect(failed?.detail).toContain("mounted at /dev/shm");
       expect(stderr).toEqual([]);
       expect(code).toBe(1);
       expect(await readdir(memory)).toEqual([]);
@@ -39,7 +44,7 @@ describe("a ledger's place is tried out", () => {
     const [right, wrong] = ["r".repeat(32), "w".repeat(32)];
     await writeFile(`${directory.path}/right`, right, { mode: 0o600 });
     await writeFile(`${directory.path}/wrong`, wrong, { mode: 0o600 });
-    const url = `${directory.path}/ledger`;
+    const url = directory.path;
     const port = await freePort();
     const listen = ["--agent", "--listen", `127.0.0.1:${port}`, "--secret-file", `${directory.path}/right`];
     const agent = new Command(["qualify", "ledger", url, ...listen]);
@@ -58,6 +63,43 @@ describe("a ledger's place is tried out", () => {
       expect(line).not.toContain(right);
       expect(line).not.toContain(wrong);
     }
+  });
+
+  it("a directory that is not there is not made: code 2, also in JSON", async () => {
+    const missing = `${directory.path}/not-mounted`;
+    const { code, found, stderr } = await qualifyJson(missing);
+    expect(code).toBe(2);
+    expect(found.verdict).toBe("unknown");
+    expect(stderr.join()).toContain("there is no such directory");
+    expect(await readdir(directory.path)).toEqual([]);
+  });
+
+  it("Ctrl-C, and a reader that has seen enough, end it with a word, and leave no probe", async () => {
+    const interrupted = new Command(["qualify", "ledger", directory.path]);
+    await interrupted.printed(2);
+    interrupted.process.signal("SIGINT");
+    const { code, stderr } = await interrupted.outcome();
+    expect(code).toBe(130);
+    expect(stderr.join()).toContain("ended before it could tell; its probe is removed");
+    const { command, args } = cellkitCommand();
+    const piped = spawn(command, [...args, "qualify", "ledger", directory.path], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let said = "";
+    piped.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    await once(piped.stdout, "data");
+    piped.stdout.destroy();
+    const [ended] = await once(piped, "close");
+    expect(ended).toBe(130);
+    expect(said).not.toMatch(/EPIPE/);
+    expect(await readdir(directory.path)).toEqual([]);
+  });
+
+  it("a secret file that is not there: code 2 for an agent, too", async () => {
+    const listen = ["--agent", "--listen", "127.0.0.1:0", "--secret-file", `${directory.path}/none`];
+    expect(await run(["qualify", "ledger", directory.path, ...listen])).toMatchObject({ code: 2 });
   });
 
   it.each([
@@ -82,7 +124,7 @@ const shape = {
 
 interface Found {
   verdict: string;
-  checks: Array<{ name: string; result: string; required: boolean }>;
+  checks: Array<{ name: string; result: string; detail: string; required: boolean }>;
 }
 
 async function qualifyJson(url: string): Promise<{ code: number | null; found: Found; stderr: string[] }> {

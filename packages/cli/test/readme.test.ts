@@ -6,13 +6,16 @@ import { callOptions } from "../src/commands/call.ts";
 import { deployOptions } from "../src/commands/deploy.ts";
 import { devOptions } from "../src/commands/dev.ts";
 import { diagnoseOptions } from "../src/commands/diagnose.ts";
+import { ledgerAdoptOptions } from "../src/commands/ledger-adopt.ts";
 import { ledgerExportOptions } from "../src/commands/ledger-export.ts";
 import { ledgerImportOptions } from "../src/commands/ledger-import.ts";
 import { ledgerLsOptions } from "../src/commands/ledger-ls.ts";
 import { ledgerShowOptions } from "../src/commands/ledger-show.ts";
+import { ledgerSqlOptions } from "../src/commands/ledger-sql.ts";
 import { ledgerVerifyOptions } from "../src/commands/ledger-verify.ts";
 import { peerRotateOptions } from "../src/commands/peer-rotate.ts";
 import { qualifyBucketOptions } from "../src/commands/qualify-bucket.ts";
+import { qualifyExecutionsOptions } from "../src/commands/qualify-executions.ts";
 import { qualifyLedgerOptions } from "../src/commands/qualify-ledger.ts";
 import { roadOptions } from "../src/commands/road.ts";
 import { rotateOptions } from "../src/commands/rotate.ts";
@@ -33,6 +36,7 @@ describe("the README has the options, and nothing else, of", () => {
     ["bucket serve", bucketServeOptions],
     ["qualify bucket", qualifyBucketOptions],
     ["qualify ledger", qualifyLedgerOptions],
+    ["qualify executions", qualifyExecutionsOptions],
     ["rotate", rotateOptions],
     ["router check", routerCheckOwnOptions],
     ["router reconcile", routerReconcileOwnOptions],
@@ -41,6 +45,8 @@ describe("the README has the options, and nothing else, of", () => {
     ["ledger verify", ledgerVerifyOptions],
     ["ledger export", ledgerExportOptions],
     ["ledger import", ledgerImportOptions],
+    ["ledger adopt", ledgerAdoptOptions],
+    ["ledger sql", ledgerSqlOptions],
   ])("%s", (name, schema) => {
     const [, after = ""] = readme.split(`<!-- options: ${name} -->\n`);
     const [table = ""] = after.split("<!-- /options -->");

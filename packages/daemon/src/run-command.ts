@@ -28,7 +28,8 @@ export interface CommandProgram {
 /**
  * Runs one command from its first word to its exit code; ends the process itself, so the promise never settles. The
  * command's own code, else 0; 2 for bad flags; 1, or the error's `exitCode`, for an error, whose message is one line on
- * stderr; 130 when the first SIGINT or SIGTERM made it fail, or when a second one came.
+ * stderr; 130 when the first SIGINT or SIGTERM made it fail, or when a second one came. Whoever reads its output and has
+ * seen enough, as `head` has, ends it as a first signal does.
  */
 export async function runCommand(program: CommandProgram): Promise<never> {
   requireNode(program.name);
@@ -40,6 +41,10 @@ export async function runCommand(program: CommandProgram): Promise<never> {
     first: (signal) => stopping.abort(signal),
     second: () => process.exit(exitCodes.secondSignal),
   });
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", () => {
+      if (!stopping.signal.aborted) stopping.abort("nobody reads the output any more");
+    });
   for (const warning of parsed.warnings) note(`${parsed.name}: ${warning}`);
   let exitCode: number;
   try {

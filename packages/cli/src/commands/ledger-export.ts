@@ -1,8 +1,10 @@
 // `cellkit ledger export URL FILE`: a ledger's bindings, to be taken elsewhere.
 import { once } from "node:events";
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
+import type { ExportSummary } from "@cellkit/ledger";
 import { z } from "zod";
-import { adoptOption, ledgerPlaceOptions, ledgerUrl, openPlace } from "../ledger-options.ts";
+import { ledgerPlaceOptions, ledgerUrl, readPlace } from "../ledger-options.ts";
+import { counted } from "../plural.ts";
 
 /** The command's options. */
 export const ledgerExportOptions = z.strictObject({
@@ -12,7 +14,6 @@ export const ledgerExportOptions = z.strictObject({
     placeholder: "FILE",
     positional: true,
   }),
-  adopt: adoptOption,
   ...ledgerPlaceOptions,
 });
 
@@ -20,7 +21,7 @@ export const ledgerExportOptions = z.strictObject({
 export const ledgerExport = defineCommand<typeof ledgerExportOptions, CommandContext>({
   summary: "Write all bindings of a ledger to a file",
   description:
-    "Writes every binding of a ledger to a file of JSON lines, whose last line has their count and a digest, so that a file that was cut is noticed. Stop the routers first: what is claimed meanwhile may be missing. A corrupt record ends it, since an export without it would free an id that is taken.",
+    "Writes every binding of a ledger to a file of JSON lines, whose last line has their count and a digest, so that a file that was cut is noticed. Writes nothing to the ledger: a copy, a read-only mount and a directory of the original router will do. Standard error has the count and a digest of the bindings, as `verify` of a ledger has it. Stop the routers first: what is claimed meanwhile may be missing. A corrupt record ends it, since an export without it would free an id that is taken.",
   schema: ledgerExportOptions,
   exitCodes: {
     0: "done: the file is whole and durable",
@@ -36,12 +37,15 @@ export const ledgerExport = defineCommand<typeof ledgerExportOptions, CommandCon
   ],
   async run(config, { defer, note, signal }) {
     const { exportLedger, exportToFile } = await import("@cellkit/ledger");
-    const ledger = await openPlace(config, { requireExisting: !config.adopt });
+    const ledger = await readPlace(config);
     defer("the ledger", () => ledger.close());
-    const told = ({ recordCount, leftOutCount }: { recordCount: number; leftOutCount: number }) => {
-      note(`${recordCount} bindings of ${ledger.url}`);
+    const told = ({ recordCount, leftOutCount, bindingsDigest }: ExportSummary) => {
+      note(`${counted(recordCount, "binding")} of ${ledger.url}`);
+      note(`bindings ${bindingsDigest}`);
       if (leftOutCount > 0)
-        note(`${leftOutCount} things that bind nothing were left out: cellkit ledger verify names them`);
+        note(
+          `left out, since ${leftOutCount === 1 ? "it binds" : "they bind"} nothing: ${counted(leftOutCount, "thing")} that cellkit ledger verify names`,
+        );
       return 0;
     };
     if (config.file === "-") {

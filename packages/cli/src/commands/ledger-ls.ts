@@ -2,7 +2,7 @@
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { ageOf } from "../age.ts";
-import { adoptOption, ledgerPlaceOptions, ledgerUrl, openPlace } from "../ledger-options.ts";
+import { ledgerPlaceOptions, ledgerUrl, readPlace } from "../ledger-options.ts";
 
 /** The command's options. */
 export const ledgerLsOptions = z.strictObject({
@@ -14,7 +14,6 @@ export const ledgerLsOptions = z.strictObject({
     description:
       "Print a JSON object a line: key, backend, bodyHash, modifiedMs, marked, and problem where an entry cannot be read.",
   }),
-  adopt: adoptOption,
   ...ledgerPlaceOptions,
 });
 
@@ -22,7 +21,7 @@ export const ledgerLsOptions = z.strictObject({
 export const ledgerLs = defineCommand<typeof ledgerLsOptions, CommandContext>({
   summary: "List what lies in a ledger",
   description:
-    "Lists the records of a ledger: the hash of each id (the ids themselves are stored nowhere), how old, and who owns it. Takes no lock and changes nothing.",
+    "Lists the records of a ledger: the hash of each id (the ids themselves are stored nowhere), how old, and who owns it. Takes no lock and writes nothing; a copy and a read-only mount will do, and so will a directory of the original router.",
   schema: ledgerLsOptions,
   exitCodes: {
     0: "done",
@@ -38,7 +37,7 @@ export const ledgerLs = defineCommand<typeof ledgerLsOptions, CommandContext>({
     },
   ],
   async run(config, { defer, note, print, signal }) {
-    const ledger = await openPlace(config, { requireExisting: !config.adopt });
+    const ledger = await readPlace(config);
     defer("the ledger", () => ledger.close());
     const nowMs = Date.now();
     let count = 0;
@@ -48,8 +47,10 @@ export const ledgerLs = defineCommand<typeof ledgerLsOptions, CommandContext>({
       isRead = false;
     });
     if (!config.json) print(`${"KEY".padEnd(64)}  AGE     OWNER`);
-    for await (const entry of ledger.entries({ signal })) {
+    // The signal is looked at here: it also comes when nobody reads any more, which is no failure of this command.
+    for await (const entry of ledger.entries()) {
       if (!isRead) break;
+      signal.throwIfAborted();
       if (config.limit > 0 && count === config.limit) {
         note(`there are more than ${config.limit}: --limit 0 shows all`);
         break;

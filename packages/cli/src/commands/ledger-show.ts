@@ -1,7 +1,7 @@
 // `cellkit ledger show URL ID`: whom an id belongs to.
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
-import { adoptOption, ledgerPlaceOptions, ledgerUrl, openPlace } from "../ledger-options.ts";
+import { ledgerPlaceOptions, ledgerUrl, readPlace } from "../ledger-options.ts";
 
 /** The command's options. */
 export const ledgerShowOptions = z
@@ -20,19 +20,24 @@ export const ledgerShowOptions = z
     json: z.boolean().default(false).meta({
       description: "Print one JSON object: key, backend, bodyHash, modifiedMs, marked, problem.",
     }),
-    adopt: adoptOption,
     ...ledgerPlaceOptions,
   })
   .superRefine(({ id, key }, context) => {
-    if ((id === undefined) === (key === undefined))
+    if (id === undefined && key === undefined)
       context.addIssue({ code: "custom", path: ["id"], message: "give the id, or --key HEX" });
+    if (id !== undefined && key !== undefined)
+      context.addIssue({
+        code: "custom",
+        path: ["key"],
+        message: "is in place of the id: give one of the two",
+      });
   });
 
 /** The command. */
 export const ledgerShow = defineCommand<typeof ledgerShowOptions, CommandContext>({
   summary: "Show whom an id belongs to",
   description:
-    "Shows the record of one id: its owner, the hash of the body that claimed it, and when. Takes no lock and changes nothing.",
+    "Shows the record of one id: its owner, the hash of the body that claimed it, and when. Takes no lock and writes nothing; a copy and a read-only mount will do, and so will a directory of the original router.",
   schema: ledgerShowOptions,
   exitCodes: {
     0: "there is a record, and it was shown",
@@ -50,7 +55,7 @@ export const ledgerShow = defineCommand<typeof ledgerShowOptions, CommandContext
   ],
   async run(config, { defer, note, print, signal }) {
     const { loadDigest } = await import("@cellkit/ledger");
-    const ledger = await openPlace(config, { requireExisting: !config.adopt });
+    const ledger = await readPlace(config);
     defer("the ledger", () => ledger.close());
     const key = config.key ?? (await loadDigest()).key(config.id ?? "");
     const entry = await ledger.entry(key, { signal });
@@ -70,7 +75,9 @@ export const ledgerShow = defineCommand<typeof ledgerShowOptions, CommandContext
       if (marked) print("marked    it waits for a sweep");
     }
     if (owner !== undefined) return 0;
-    note(`the record cannot be used: ${problem ?? "it cannot be read"}; restore it from a backup`);
+    note(
+      `the record cannot be used: ${problem ?? "it cannot be read"}; restore it (docs/move-a-ledger.md, "Restore a record")`,
+    );
     return 1;
   },
 });

@@ -1,16 +1,16 @@
 // `cellkit ledger verify URL`: whether everything in a ledger is as it should be.
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
-import { adoptOption, ledgerPlaceOptions, ledgerUrl, openPlace } from "../ledger-options.ts";
+import { directoryOf, ledgerPlaceOptions, ledgerUrl, readPlace } from "../ledger-options.ts";
+import { counted } from "../plural.ts";
 
 /** The command's options. */
 export const ledgerVerifyOptions = z.strictObject({
   url: ledgerUrl,
   json: z.boolean().default(false).meta({
     description:
-      "Print one JSON object: recordCount, markedCount, and count and list of corrupt, foreign, marks, staleStaging (1,000 of each at most).",
+      "Print one JSON object: recordCount, markedCount, and count and list of corrupt, foreign, marks, staleStaging (1,000 of each at most), otherLedgers, bindingsDigest.",
   }),
-  adopt: adoptOption,
   ...ledgerPlaceOptions,
 });
 
@@ -18,7 +18,7 @@ export const ledgerVerifyOptions = z.strictObject({
 export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandContext>({
   summary: "Look for corrupt and foreign records in a ledger",
   description:
-    "Reads every record of a ledger, and tells what cannot be read, what is nothing of a ledger's, and marks for a sweep that have no record. Staging files that a crash left in a directory are told, too; they are no trouble. Takes no lock and changes nothing.",
+    "Reads every record of a ledger, and tells what cannot be read, what is nothing of a ledger's, and marks for a sweep that have no record. Other ledgers below a directory are named, and so is what a crash left there; both are no trouble. The last line is a digest of all bindings, whatever their order: two ledgers that bind the same have the same. Takes no lock and writes nothing; a copy and a read-only mount will do, and so will a directory of the original router.",
   schema: ledgerVerifyOptions,
   exitCodes: {
     0: "clean",
@@ -30,17 +30,11 @@ export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandCon
     { command: "cellkit ledger verify /var/lib/router/ownership", description: "Before and after a move" },
   ],
   async run(config, { defer, note, print, signal }) {
-    const { isClean, parseLedgerUrl, verifyLedger } = await import("@cellkit/ledger");
+    const { isClean, verifyLedger } = await import("@cellkit/ledger");
     try {
-      const location = parseLedgerUrl(config.url);
-      const ledger = await openPlace(config, { requireExisting: !config.adopt });
+      const ledger = await readPlace(config);
       defer("the ledger", () => ledger.close());
-      const directory =
-        location.kind !== "posix"
-          ? undefined
-          : config.name === "executions"
-            ? location.directory
-            : `${location.directory}/${config.name}`;
+      const directory = await directoryOf(config);
       const found = await verifyLedger(ledger, {
         directory,
         signal,
@@ -53,10 +47,12 @@ export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandCon
         const kinds = { corrupt: found.corrupt, foreign: found.foreign, mark: found.marks };
         for (const [kind, list] of Object.entries(kinds))
           for (const { name, problem } of list) print(`${kind}  ${name}  ${problem}`);
-        for (const { name, problem } of found.staleStaging) note(`staging file ${name}: ${problem}`);
+        for (const { name, problem } of found.staleStaging) note(`left over ${name}: ${problem}`);
+        for (const name of found.otherLedgers) note(`another ledger, not looked at: --name ${name}`);
         print(
-          `${found.recordCount} records (${found.markedCount} marked), ${found.corruptCount} corrupt, ${found.foreignCount} foreign, ${found.markCount} marks without a record`,
+          `${counted(found.recordCount, "record")} (${found.markedCount} marked), ${found.corruptCount} corrupt, ${found.foreignCount} foreign, ${counted(found.markCount, "mark")} without a record`,
         );
+        print(`bindings ${found.bindingsDigest}`);
       }
       return isClean(found) ? 0 : 1;
     } catch (error) {

@@ -8,7 +8,7 @@ export const qualifyBucketOptions = z.strictObject({
   ...bucketOptions,
   bucket: bucketOptions.bucket.meta({
     description:
-      "The bucket, and the prefix below which it is tried. Credentials of s3:// come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the AWS SDK's other sources.",
+      "The bucket, and the prefix below which it is tried; file:///DIRECTORY is a bucket in a directory here, not a ledger's directory. Credentials of s3:// come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the AWS SDK's other sources.",
     env: "CELLD_BUCKET",
     placeholder: "URL",
     positional: true,
@@ -43,7 +43,7 @@ export const qualifyBucketOptions = z.strictObject({
   }),
   json: z.boolean().default(false).meta({
     description:
-      "Print what was found as one JSON object: url, verdict, problems, writerCount, probe, races, durationMs.",
+      "Print what was found as one JSON object: url, verdict (qualified, violated, unknown), problems, writerCount, probe, races, durationMs.",
   }),
 });
 

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { addressOption, type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
-import { ledgerUrl } from "../ledger-options.ts";
+import { directoryOf, ledgerUrl } from "../ledger-options.ts";
 import { ledgerAgentCommand, readAgentSecret, storeFlags } from "../qualify-ledger-parts.ts";
 
 /** The command's options. */
@@ -41,7 +41,7 @@ export const qualifyLedgerOptions = z
     }),
     json: z.boolean().default(false).meta({
       description:
-        "Print what was found as one JSON object: url, verdict, checks (name, result, detail, ms, required), advice.",
+        "Print what was found as one JSON object: url, verdict (qualified, violated, unknown), checks (name, result: passed, failed, not-tested, detail, ms, required), advice.",
     }),
     ...storeFlags,
   })
@@ -58,13 +58,13 @@ export const qualifyLedgerOptions = z
 export const qualifyLedgerCommand = defineCommand<typeof qualifyLedgerOptions, CommandContext>({
   summary: "Find out whether a place keeps what a ledger promises",
   description:
-    "Finds out whether a directory, a bucket or a database may hold a ledger, with several processes: claims that race, processes that are killed, restarted and frozen in the middle of claims; in a directory also its lock, links, renames, fsync, and what other processes see at once. It works in a probe of its own beside the ledger, and removes it. Memory file systems are refused. What cannot be tested is told, too: no program can cut its own power.",
+    "Finds out whether a directory, a bucket or a database may hold a ledger, with several processes: claims that race, processes that are killed, restarted and frozen in the middle of claims; in a directory also its lock, links, renames, fsync, and what other processes see at once. It works in a probe of its own beside the ledger (cellkit-qualify-…), and removes it; one that a kill -9 left may be removed by hand. A directory must be there: none is made. Memory file systems are refused. What cannot be tested is told, too: no program can cut its own power.",
   schema: qualifyLedgerOptions,
   exitCodes: {
     0: "qualified: everything that the verdict rests on passed; with --agent: it ended",
     1: "not qualified: something failed",
-    2: "could not tell: something that the verdict rests on could not be tested, a peer or the store cannot be reached; or bad flags",
-    130: "ended by a signal",
+    2: "could not tell: no such directory, something that the verdict rests on could not be tested, a peer or the store cannot be reached; or bad flags",
+    130: "ended by a signal; the probe is removed",
   },
   examples: [
     { command: "cellkit qualify ledger /mnt/shared/ownership", description: "From one machine; some 15 s" },
@@ -86,6 +86,7 @@ export const qualifyLedgerCommand = defineCommand<typeof qualifyLedgerOptions, C
       const secret = config.secretFile === undefined ? "" : await readAgentSecret(config.secretFile);
       const peers = config.peer.map((address) => peerPlace({ ...address, secret }));
       const isTerminal = process.stderr.isTTY === true;
+      await introduce(config, note, isTerminal);
       const found = await qualifyLedger(config.url, {
         places: [here, ...peers],
         agentCount: config.processes,
@@ -108,12 +109,34 @@ export const qualifyLedgerCommand = defineCommand<typeof qualifyLedgerOptions, C
       }
       return { qualified: 0, violated: 1, unknown: 2 }[found.verdict];
     } catch (error) {
-      if (signal.aborted) throw error;
-      note(`cellkit qualify ledger: ${error instanceof Error ? error.message : String(error)}`);
+      if (signal.aborted) {
+        note("cellkit qualify ledger: ended before it could tell; its probe is removed");
+        throw error;
+      }
+      const message = error instanceof Error ? error.message : String(error);
+      if (config.json) print(JSON.stringify({ verdict: "unknown", checks: [], advice: [message] }));
+      note(`cellkit qualify ledger: ${message}`);
       return 2;
     }
   },
 });
+
+/** Says what is going to be tried. The processes take some seconds to start. */
+async function introduce(
+  { url, json }: z.output<typeof qualifyLedgerOptions>,
+  note: CommandContext["note"],
+  isTerminal: boolean,
+): Promise<void> {
+  const { describeDirectory } = await import("@cellkit/ledger");
+  const directory = await directoryOf({ url, name: "executions" });
+  const place = directory === undefined ? undefined : await describeDirectory(directory);
+  if (isTerminal && !json)
+    note(`${place === undefined ? "" : `${directory} is on ${place.fileSystem.name}; `}starting processes …`);
+  if (place !== undefined && place.userId !== 0 && process.getuid?.() === 0)
+    note(
+      `this is root, and the directory belongs to the user ${place.userId}: what that user may do shows only with sudo -u '#${place.userId}' before this command`,
+    );
+}
 
 /** One process of a qualification, or the keeper of those that other machines ask for. */
 async function beAgent(
@@ -126,7 +149,11 @@ async function beAgent(
     await serveAgent(config.url, { input: process.stdin, output: process.stdout, bucket });
     return 0;
   }
-  const secret = await readAgentSecret(config.secretFile ?? "");
+  const secret = await readAgentSecret(config.secretFile ?? "").catch((error: unknown) => {
+    note(`cellkit qualify ledger: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  });
+  if (secret === undefined) return 2;
   const agent = ledgerAgentCommand(config);
   const listener = await listenForAgents({ ...config.listen, secret, agent, onEvent: note });
   defer("the agent", () => listener.close());

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { loadDigest } from "../../src/digest.ts";
 import type { LedgerEntry } from "../../src/ledger.ts";
 import { ledgerTableSql, openPostgresLedger, type PostgresLedgerOptions } from "../../src/postgres/index.ts";
+import { localPlace } from "../../src/qualification/agent-connection.ts";
+import { qualifyLedger } from "../../src/qualification/qualify-ledger.ts";
 import { PostgresServer } from "../support/postgres-server.ts";
 
 const A = "http://10.20.0.11:8787";
@@ -55,6 +57,14 @@ const unavailable = (message: RegExp) => ({
 describe("a server that would lose what it acknowledged is refused:", () => {
   it.each(["careless", "halfway"])("the role %s does not wait for commits", async (user) => {
     await expect(open({ user })).rejects.toMatchObject(unsupported(/synchronous_commit is (off|local)/));
+  });
+
+  it("is not qualified either, which is more than not knowing", async () => {
+    await sql(`GRANT ALL ON SCHEMA public TO careless`);
+    const places = [localPlace({ command: "/nonexistent", args: [] })] as const;
+    const found = await qualifyLedger(server?.url("careless") ?? "", { places });
+    expect(found).toMatchObject({ verdict: "violated", checks: [{ name: "settings", result: "failed" }] });
+    expect(found.checks[0]?.detail).toMatch(/synchronous_commit is off/);
   });
 
   it("what is refused for its role is taken when the connection sets it right", async () => {
@@ -126,7 +136,9 @@ describe("a table that is no ledger's is refused, and left as it is:", () => {
 
 describe("what a role may not do", () => {
   it("create tables: it is told, and opens what an administrator made", async () => {
-    await expect(open({ user: "plain" })).rejects.toMatchObject(unavailable(/permission denied/));
+    await expect(open({ user: "plain" })).rejects.toMatchObject(
+      unavailable(/permission denied.*cellkit ledger sql/),
+    );
     await sql(ledgerTableSql(table));
     await sql(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO plain`);
     const ledger = await open({ user: "plain" });

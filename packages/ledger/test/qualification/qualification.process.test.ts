@@ -1,5 +1,5 @@
 // A qualification with real processes: of sound places, and of places with a fault that it must find.
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { openLedger } from "../../src/open-ledger.ts";
 import { localPlace } from "../../src/qualification/agent-connection.ts";
@@ -23,6 +23,7 @@ it("a sound directory, seen from here and over TCP, is qualified; the live ledge
   const url = `${place.path}/ownership`;
   const live = await openLedger(url);
   await live.claim("run-1", "body", async () => "http://owner");
+  await mkdir(`${url}/cellkit-qualify-0123456789ab`);
   const before = (await readdir(url)).sort();
   await using listener = await listenForAgents({
     host: "127.0.0.1",
@@ -45,7 +46,13 @@ it("a sound directory, seen from here and over TCP, is qualified; the live ledge
     required: false,
     detail: expect.stringContaining("laptop"),
   });
-  expect(found.advice.join()).toContain("trustDirectoryTimes may be set");
+  // Both are this machine, whatever their addresses.
+  expect(found.checks.find(({ name }) => name === "several-machines")?.detail).toMatch(
+    /one and the same machine/,
+  );
+  expect(found.advice.join()).toContain("cellkit-qualify-0123456789ab is of another qualification");
+  expect(found.advice.join()).toContain("only with --peer on another machine");
+  expect(found.checks.find(({ name }) => name === "file-system")?.detail).toMatch(/; mounted at \//);
   expect(await live.count()).toBe(1);
   await live.close();
   expect((await readdir(url)).sort()).toEqual(before);
@@ -54,14 +61,14 @@ it("a sound directory, seen from here and over TCP, is qualified; the live ledge
 describe("what is wrong is found", () => {
   it("a lock that does not exclude", async () => {
     await using place = await scratch();
-    await using at = await stageAt(`${place.path}/ledger`, "lock", 2);
+    await using at = await stageAt(place.path, "lock", 2);
     for (const check of [lockExcludes, lockOrders, lockFreedByDeath, lockKeptByFrozen])
       expect(await check(at.stage), check.name).toMatchObject({ result: "failed" });
   });
 
   it("a ledger whose claims exclude nobody", async () => {
     await using place = await scratch();
-    await using at = await stageAt(`${place.path}/ledger`, "unlocked", 2);
+    await using at = await stageAt(place.path, "unlocked", 2);
     expect(await openEverywhere(at.stage)).toMatchObject({ result: "passed" });
     expect(await claimsRace(at.stage)).toMatchObject({
       result: "failed",
@@ -71,14 +78,14 @@ describe("what is wrong is found", () => {
 
   it("a ledger that each process has for itself", async () => {
     await using place = await scratch();
-    await using at = await stageAt(`${place.path}/ledger`, "memory", 2);
+    await using at = await stageAt(place.path, "memory", 2);
     for (const check of [openEverywhere, claimsRace, claimsApart, claimsSeen, replicaRestart])
       expect(await check(at.stage), check.name).toMatchObject({ result: "failed" });
   });
 
   it("a ledger that acknowledges what it never wrote", async () => {
     await using place = await scratch();
-    await using at = await stageAt(`${place.path}/ledger`, "forget", 2);
+    await using at = await stageAt(place.path, "forget", 2);
     await openEverywhere(at.stage);
     expect(await processDeath(at.stage)).toMatchObject({
       result: "failed",
@@ -147,7 +154,7 @@ describe("a full disk", () => {
 
 it.each([
   ["a bucket of an unknown kind", "gs://cells", "CELLKIT_LEDGER_OPTION"],
-  ["a directory that cannot be made", "/proc/none", "CELLKIT_LEDGER_UNSUPPORTED"],
+  ["a directory that is not there", "/proc/none", "CELLKIT_LEDGER_UNAVAILABLE"],
 ])("%s is told at once, before any process starts", async (_, url, code) => {
   const places = [localPlace({ command: "/nonexistent", args: [] })] as const;
   await expect(qualifyLedger(url, { places })).rejects.toMatchObject({ code });
