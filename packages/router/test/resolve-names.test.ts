@@ -25,6 +25,7 @@ it.each([[["127.0.0.3"]], [["::1"]]])(
 it.each([
   [{ kind: "gone" }, "ENOTFOUND"],
   [{ kind: "failing" }, "ESERVFAIL"],
+  [{ kind: "half", addresses: ["127.0.0.2"] }, "ESERVFAIL"],
   [{ kind: "addresses", addresses: [] }, "ENODATA"],
 ] as const)("%s is a failure, so that the last answer stays", async (state, code) => {
   await using server = await DnsServer.open();

@@ -5,6 +5,8 @@ import { once } from "node:events";
 /** How it answers. */
 export type DnsState =
   | { readonly kind: "addresses"; readonly addresses: readonly string[] }
+  /** IPv4 addresses, and SERVFAIL for the question about IPv6 ones. */
+  | { readonly kind: "half"; readonly addresses: readonly string[] }
   /** No such name. */
   | { readonly kind: "gone" }
   /** SERVFAIL. */
@@ -14,6 +16,8 @@ export type DnsState =
 
 const typeA = 1;
 const typeAaaa = 28;
+/** Fine, a failure, no such name. */
+const codes = { addresses: 0, half: 2, failing: 2, gone: 3 } as const;
 
 /** A server that says of every name what the test wants. */
 export class DnsServer implements AsyncDisposable {
@@ -51,11 +55,12 @@ export class DnsServer implements AsyncDisposable {
     if (state.kind === "silent") return undefined;
     const end = question.indexOf(0, 12) + 5;
     const type = question.readUInt16BE(end - 4);
-    const records = state.kind === "addresses" ? state.addresses.filter((each) => typeOf(each) === type) : [];
+    const records = "addresses" in state ? state.addresses.filter((each) => typeOf(each) === type) : [];
+    const code = state.kind === "half" && type === typeA ? 0 : codes[state.kind];
     const head = Buffer.alloc(12);
     question.copy(head, 0, 0, 2);
-    // An answer, recursion available, and the code: 0, 2 (failure) or 3 (no such name).
-    head.writeUInt16BE(0x8180 | { addresses: 0, failing: 2, gone: 3 }[state.kind], 2);
+    // An answer, recursion available, and the code.
+    head.writeUInt16BE(0x8180 | code, 2);
     head.writeUInt16BE(1, 4);
     head.writeUInt16BE(records.length, 6);
     return Buffer.concat([head, question.subarray(12, end), ...records.map((each) => record(type, each))]);
