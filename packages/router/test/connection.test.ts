@@ -98,6 +98,22 @@ describe("an answer", () => {
     expect((await router.read("/v1/executions/run-1"))?.body.length).toBe(record.length);
   });
 
+  it("that its caller does not take is given up", async () => {
+    const record = JSON.stringify({ output: "x".repeat(16_000_000) });
+    await using backend = await ScriptedBackend.open((request, socket) =>
+      request.path === "/v1/executions/run-1" ? jsonAnswer(200, record) : willing(request, socket),
+    );
+    await using router = await openTestRouter([backend], { limits: { operationMs: 500 } });
+    await router.submit("run-1");
+    const socket = await open(router.port);
+    socket.on("error", () => undefined).pause();
+    socket.write(bodiless("GET", "/v1/executions/run-1"));
+    await until("the answer", () => backend.calls.length === 3 && router.router.counts().running === 0);
+    await until("the end", () => router.router.counts().connections === 0, 3_000);
+    expect(router.events.at(-1)).toMatchObject({ kind: "request", route: "read", status: undefined });
+    socket.destroy();
+  });
+
   it("of many large ones at once that memory is not meant for counts as lost", async () => {
     const held = Promise.withResolvers<void>();
     const record = JSON.stringify({ output: "x".repeat(700_000) });

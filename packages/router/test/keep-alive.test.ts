@@ -11,7 +11,9 @@ async function openKeeping(answer: (path: string) => string = () => '{"requestId
   const server = createServer((request, response) => {
     const { method = "", url = "", socket } = request;
     calls.push({ call: `${method} ${url}`, connection: sockets.indexOf(socket) });
-    request.resume().on("end", () => {
+    if (keeping.cut(socket)) return;
+    request.resume().on("end", async () => {
+      await keeping.answers;
       const body = url === "/v1/health" ? '{"ok":true,"kvm":true}' : answer(url);
       response
         .writeHead(method === "POST" ? 202 : 200, { "Content-Length": Buffer.byteLength(body) })
@@ -20,15 +22,20 @@ async function openKeeping(answer: (path: string) => string = () => '{"requestId
   });
   server.on("connection", (socket) => sockets.push(socket));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
+  const keeping = {
     calls,
     sockets,
+    /** Whether a call is cut off instead of being answered. */
+    cut: (_socket: Socket): boolean => false,
+    /** Nothing is answered before. */
+    answers: Promise.resolve(),
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
   };
+  return keeping;
 }
 
 const open = ({ origin }: { origin: string }, keepAlive: boolean) =>
@@ -74,6 +81,48 @@ describe("connections to a dispatcher", () => {
       for (const socket of dispatcher.sockets) cut(socket);
       expect((await router.read("/v1/executions/run-1"))?.status).toBe(200);
     }
+  });
+
+  it.each([
+    ["closed", (socket: Socket) => void socket.end()],
+    ["reset", (socket: Socket) => void socket.resetAndDestroy()],
+  ])("that are %s in the moment of the next call are tried once more, on a new one", async (_how, cut) => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, true);
+    await router.submit("run-1");
+    dispatcher.cut = (socket) => {
+      const isKept = dispatcher.sockets.indexOf(socket) === 0;
+      if (isKept) cut(socket);
+      return isKept;
+    };
+    expect((await router.read("/v1/executions/run-1"))?.status).toBe(200);
+    expect(dispatcher.calls.slice(-2)).toEqual([
+      { call: "GET /v1/executions/run-1", connection: 0 },
+      { call: "GET /v1/executions/run-1", connection: 2 },
+    ]);
+    dispatcher.cut = (socket) => {
+      cut(socket);
+      return true;
+    };
+    expect((await router.read("/v1/executions/run-1"))?.status).toBe(503);
+  });
+
+  it("are at most 32 for each dispatcher", async () => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, true);
+    await router.submit("run-1");
+    const held = Promise.withResolvers<void>();
+    dispatcher.answers = held.promise;
+    const reads = Array.from({ length: 40 }, () => router.read("/v1/executions/run-1"));
+    await until("40 reads", () => dispatcher.calls.length === 42);
+    held.resolve();
+    await Promise.all(reads);
+    await until(
+      "32 that are left",
+      () => dispatcher.sockets.filter(({ destroyed }) => !destroyed).length <= 32,
+      2_000,
+    );
+    expect(dispatcher.sockets.length).toBeGreaterThan(32);
   });
 
   it("are ended when the router stops", async () => {

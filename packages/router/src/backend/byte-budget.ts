@@ -7,11 +7,6 @@ export class ByteBudget {
     this.#limitBytes = limitBytes;
   }
 
-  /** How many are taken. */
-  get takenBytes(): number {
-    return this.#takenBytes;
-  }
-
   /** Takes some, unless that would be too many. */
   take(bytes: number): boolean {
     if (this.#takenBytes + bytes > this.#limitBytes) return false;
