@@ -4,6 +4,7 @@ import {
   CallFailedError,
   CallInputError,
   CliError,
+  HookError,
   IdFileError,
   ImportFileError,
   KeyFileError,

@@ -31,6 +31,8 @@ export {
   type TokenRole,
 } from "./errors.ts";
 export { type Placement, type PlacementRequest, placeByChance, placeByHash } from "./placement.ts";
+export { type BackendQuestion, readAtBackend } from "./reconcile/ask-backend.ts";
+export type { Knowledge } from "./reconcile/judge-run.ts";
 export { type ReconcileOptions, type ReconcilePlane, reconcileRuns } from "./reconcile/reconcile-runs.ts";
 export {
   isSettled,

@@ -1,11 +1,10 @@
 // A report of runs against their owners: `cellkit router reconcile`. It reads the ledger and asks dispatchers by GET, and does nothing
 // else: no claim, no cancel, no submission.
 import { CorruptRecordError, type Ledger, LedgerError, loadDigest, type StoredLedger } from "@cellkit/ledger";
-import { Dispatchers } from "../backend/dispatchers.ts";
+import type { Dispatchers } from "../backend/dispatchers.ts";
 import { isExecutionId } from "../core/route.ts";
-import { BackendError } from "../errors.ts";
-import { defaultLimits } from "../router-limits.ts";
-import { judgeRun, type Knowledge, knowledgeOf } from "./judge-run.ts";
+import { askBackend, readingDispatchers } from "./ask-backend.ts";
+import { judgeRun } from "./judge-run.ts";
 import type { ReconciledRun, ReconcileSummary, RunState } from "./reconciled-run.ts";
 
 /** What runs are reconciled against. */
@@ -93,12 +92,7 @@ class RunReader {
     this.#token = token;
     this.#everywhere = everywhere;
     this.#signal = signal;
-    this.#dispatchers = new Dispatchers({
-      bounds: defaultLimits,
-      lookup: undefined,
-      signal,
-      emit: () => undefined,
-    });
+    this.#dispatchers = readingDispatchers(signal);
   }
 
   async read(id: string): Promise<ReconciledRun> {
@@ -121,19 +115,14 @@ class RunReader {
     const isListed = owner !== undefined && this.#origins.includes(owner);
     const asked = this.#everywhere || owner === undefined ? this.#origins : isListed ? [owner] : [];
     const answers = new Map(
-      await Promise.all(asked.map(async (origin) => [origin, await this.#ask(origin, id)] as const)),
+      await Promise.all(
+        asked.map(
+          async (origin) =>
+            [origin, await askBackend(this.#dispatchers, { origin, id, token: this.#token })] as const,
+        ),
+      ),
     );
     const { state, phase, detail } = judgeRun({ owner, isListed, answers });
     return { id, state, owner, phase, detail };
-  }
-
-  async #ask(origin: string, id: string): Promise<Knowledge> {
-    try {
-      const { status, bytes, bodyAt } = await this.#dispatchers.ask("read", origin, id, this.#token);
-      return knowledgeOf(id, { status, body: bytes.toString("utf8", bodyAt) });
-    } catch (error) {
-      if (!(error instanceof BackendError)) throw error;
-      return knowledgeOf(id, { silent: error.message });
-    }
   }
 }

@@ -1,0 +1,182 @@
+// The plane that is tried: executions that are submitted as a controller does, dispatchers that are asked past the routers, and the
+// operator's commands. Everything that happens here is kept as evidence.
+import { createHash, randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type ExecutionRequestInput,
+  executionId,
+  type RouterClient,
+  readTokenFile,
+  type Submission,
+  stringifyJson,
+  type TerminalRecord,
+} from "@cellkit/execution";
+import { type BackendLook, lookAtBackend, readAtBackend } from "@cellkit/router";
+import { QualificationInputError } from "../errors.ts";
+import type { ExecutionEvidence, HookEvidence, NodeEvidence } from "./evidence.ts";
+
+/** The operator's commands: each makes something happen, and returns when it has. */
+export type HookName =
+  | "kill-replica"
+  | "start-replica"
+  | "kill-node"
+  | "start-node"
+  | "lose-answers"
+  | "restore-answers"
+  | "rotate"
+  | "upgrade"
+  | "rollback";
+
+/** Runs a hook; `backend` is the origin of the dispatcher that is meant. */
+export type HookFn = (backend: string) => Promise<void>;
+
+/** What is tried. */
+export interface PlaneOptions {
+  readonly client: RouterClient;
+  /** At least two. */
+  readonly backends: readonly string[];
+  readonly backendTokenFile: string;
+  /** A request that ends well by itself and soon; its id is replaced. */
+  readonly request: ExecutionRequestInput;
+  /** A request that goes on until it is ended, for a minute at least. */
+  readonly longRequest: ExecutionRequestInput | undefined;
+  readonly hooks: Readonly<Partial<Record<HookName, HookFn>>>;
+  /** How long things may take to be as they should after a hook. @default 120_000 */
+  readonly settleMs: number;
+  /** How long a submission is tried whose answers are lost. @default 15_000 */
+  readonly ambiguousMs: number;
+  /** What a long request is allowed where it is to run out of time. @default 5_000 */
+  readonly shortTimeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** How often it is looked whether something has happened. */
+const lookMs = 250;
+
+export class PlaneUnderTest {
+  readonly options: PlaneOptions;
+  readonly executions: ExecutionEvidence[] = [];
+  readonly hooks: HookEvidence[] = [];
+  readonly nodes: NodeEvidence[] = [];
+  readonly #run = randomBytes(6).toString("hex");
+  #count = 0;
+
+  constructor(options: PlaneOptions) {
+    this.options = options;
+  }
+
+  /** The dispatcher that hooks are done to. */
+  get victim(): string {
+    return this.options.backends[0] ?? "";
+  }
+
+  /** A submission that was not sent yet. */
+  prepare(
+    check: string,
+    { long = false, pin, timeoutMs }: { long?: boolean; pin?: string; timeoutMs?: number } = {},
+  ): Submission {
+    const { client, request, longRequest = request } = this.options;
+    const template = long ? longRequest : request;
+    const id = executionId("cellkit-qualify", this.#run, check, String(++this.#count));
+    const { capabilities } = template;
+    const submission = client.prepare(
+      {
+        ...template,
+        id,
+        capabilities: { ...capabilities, timeoutMs: timeoutMs ?? capabilities.timeoutMs },
+      },
+      { pin },
+    );
+    this.executions.push({
+      id,
+      check,
+      requestSha256: createHash("sha256").update(submission.bytes).digest("hex"),
+      submittedAt: new Date().toISOString(),
+      holders: [],
+    });
+    return submission;
+  }
+
+  /** Sends it and waits for its end. */
+  async finish(submission: Submission): Promise<TerminalRecord> {
+    const { signal } = this.options;
+    await submission.send({ signal });
+    return this.ended(submission);
+  }
+
+  async ended(submission: Submission): Promise<TerminalRecord> {
+    const record = await submission.result({ signal: this.options.signal });
+    this.keep(record);
+    return record;
+  }
+
+  keep(record: TerminalRecord): void {
+    const evidence = this.executions.find(({ id }) => id === record.requestId);
+    const { phase, receipt } = record;
+    if (evidence === undefined) return;
+    Object.assign(evidence, {
+      phase,
+      node: receipt?.node,
+      outputHash: receipt?.output?.hash,
+      startedAt: receipt?.startedAt,
+      completedAt: receipt?.completedAt,
+    });
+  }
+
+  /** The dispatchers that have an execution, and those that could not be asked. */
+  async holders(id: string): Promise<{ having: readonly string[]; silent: readonly string[] }> {
+    const token = await this.#token();
+    const found = await Promise.all(
+      this.options.backends.map(async (origin) => ({
+        origin,
+        its: await readAtBackend({ origin, id, token }, this.options.signal),
+      })),
+    );
+    this.options.signal.throwIfAborted();
+    const having = found.flatMap(({ origin, its }) =>
+      its.kind === "record" || its.kind === "interrupted" ? [origin] : [],
+    );
+    const evidence = this.executions.find((each) => each.id === id);
+    if (evidence !== undefined) evidence.holders = [...new Set([...evidence.holders, ...having])].sort();
+    return { having, silent: found.flatMap(({ origin, its }) => (its.kind === "unknown" ? [origin] : [])) };
+  }
+
+  /** Looks at a dispatcher, and keeps what it says of itself. */
+  async look(origin: string): Promise<BackendLook> {
+    const look = await lookAtBackend(origin, await this.#token(), { signal: this.options.signal });
+    this.options.signal.throwIfAborted();
+    const { nodes, binaryVersion, healthy } = look;
+    const names = [...new Set(nodes.map(({ node_name }) => node_name))];
+    this.nodes.push({ origin, at: new Date().toISOString(), names, binaryVersion, healthy });
+    return look;
+  }
+
+  async hook(name: HookName): Promise<void> {
+    const startedAt = new Date().toISOString();
+    await this.options.hooks[name]?.(this.victim);
+    this.options.signal.throwIfAborted();
+    this.hooks.push({ hook: name, startedAt, endedAt: new Date().toISOString() });
+  }
+
+  /** Whether a condition comes true in time. */
+  async comes(condition: () => Promise<boolean>, boundMs = this.options.settleMs): Promise<boolean> {
+    const deadlineMs = performance.now() + boundMs;
+    for (;;) {
+      this.options.signal.throwIfAborted();
+      if (await condition()) return true;
+      if (performance.now() > deadlineMs) return false;
+      await sleep(lookMs, undefined, { signal: this.options.signal });
+    }
+  }
+
+  async #token(): Promise<Buffer> {
+    const read = await readTokenFile(this.options.backendTokenFile);
+    if (read.kind === "token") return Buffer.from(read.token);
+    throw new QualificationInputError(`${this.options.backendTokenFile} ${read.problem}`);
+  }
+}
+
+/** Whether two records say the same. */
+export function isSameRecord(one: unknown, other: unknown): boolean {
+  return stringifyJson(one) === stringifyJson(other);
+}

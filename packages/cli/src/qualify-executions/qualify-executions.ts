@@ -1,0 +1,65 @@
+// Runs the acceptance list on a plane, and makes evidence of it.
+import { ExecutionError } from "@cellkit/execution";
+import { HookError } from "../errors.ts";
+import { type CheckOutcome, executionChecks } from "./checks.ts";
+import { beyondReach, type CheckEvidence, type ExecutionsEvidence, verdictOf } from "./evidence.ts";
+import { type PlaneOptions, PlaneUnderTest } from "./plane.ts";
+
+/** What the evidence has beside what happened. */
+export type EvidenceFacts = Pick<ExecutionsEvidence, "tool" | "router" | "digests" | "templates">;
+
+/**
+ * Runs every check whose needs were given, one after the other. A check that fails does not end the others; a hook that fails fails its check.
+ * @throws QualificationInputError (`CELLKIT_CLI_QUALIFICATION_INPUT`); the signal's reason
+ */
+export async function qualifyExecutions(
+  options: PlaneOptions,
+  facts: EvidenceFacts,
+  onCheck: (check: CheckEvidence) => void,
+): Promise<ExecutionsEvidence> {
+  const plane = new PlaneUnderTest(options);
+  const startedAt = new Date().toISOString();
+  const checks: CheckEvidence[] = [];
+  for (const { name, needs, run } of executionChecks) {
+    const missing = needs.filter((need) =>
+      need === "long-request" ? options.longRequest === undefined : options.hooks[need] === undefined,
+    );
+    const begunAt = new Date().toISOString();
+    const { result, detail }: CheckOutcome =
+      missing.length > 0
+        ? { result: "not-shown", detail: `needs ${missing.map((need) => `--${need}`).join(", ")}` }
+        : await outcomeOf(() => run(plane), options.signal);
+    const check = { name, result, detail, startedAt: begunAt, endedAt: new Date().toISOString() };
+    checks.push(check);
+    onCheck(check);
+  }
+  const notShown = checks.flatMap(({ name, result, detail }) =>
+    result === "not-shown" ? [`${name}: ${detail}`] : [],
+  );
+  const tls = facts.router.startsWith("https:")
+    ? []
+    : ["TLS on the way to the router: the URL is http:, and tokens and work travelled readable"];
+  return {
+    format: "cellkit.dev/qualify-executions-v1",
+    verdict: verdictOf(checks),
+    startedAt,
+    endedAt: new Date().toISOString(),
+    ...facts,
+    checks,
+    nodes: plane.nodes,
+    hooks: plane.hooks,
+    executions: plane.executions,
+    notShown: [...notShown, ...tls, ...beyondReach],
+  };
+}
+
+async function outcomeOf(run: () => Promise<CheckOutcome>, signal: AbortSignal): Promise<CheckOutcome> {
+  try {
+    return await run();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ExecutionError || error instanceof HookError)
+      return { result: "failed", detail: `${error.code}: ${error.message}` };
+    throw error;
+  }
+}
