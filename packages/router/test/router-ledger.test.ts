@@ -1,0 +1,44 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { type LedgerConfig, ledgerAddress, openRouterLedger } from "../src/router-ledger.ts";
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "router-ledger-"));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+const config: LedgerConfig = {
+  requireExistingLedger: false,
+  ledgerLockMs: 100,
+  trustDirectoryTimes: false,
+  region: "us-east-1",
+} as LedgerConfig;
+
+it.each([
+  [{ ledger: "s3://bucket/plane" }, "s3://bucket/plane"],
+  [{ ownershipDir: "/var/lib/celln/ownership" }, "/var/lib/celln/ownership"],
+  // The original's flag is a directory, whatever it looks like.
+  [{ ownershipDir: "s3:odd" }, "./s3:odd"],
+])("the ledger of %j is at %s", (options, expected) => {
+  expect(ledgerAddress({ ...config, ...options } as LedgerConfig)).toBe(expected);
+});
+
+it("a directory's ledger has its capacity, and tells its count", async () => {
+  const counts: number[] = [];
+  const options = { ...config, ownershipDir: directory, ledgerCapacity: 7 };
+  await using ledger = await openRouterLedger(options, (event) => {
+    if (event.kind === "scan") counts.push(event.count);
+  });
+  expect(ledger.capacity).toBe(7);
+  expect(counts).toEqual([0]);
+});
+
+it("a ledger that must be there and is not opens nothing", async () => {
+  const options = { ...config, ownershipDir: join(directory, "missing"), requireExistingLedger: true };
+  await expect(openRouterLedger(options, () => undefined)).rejects.toMatchObject({
+    code: "CELLKIT_LEDGER_MISSING",
+  });
+});
