@@ -8,7 +8,7 @@ import { TokenRotationError } from "./errors.ts";
 import { probeRouter, type RouterAccess, type TokenVerdict } from "./router-probe.ts";
 
 /** A token's file as it is, and the one that takes its place; without that, the role is not rotated. */
-export interface TokenFilePair {
+interface TokenFilePair {
   readonly current: string;
   readonly next: string | undefined;
 }

@@ -1,10 +1,13 @@
 // What `cellkit router check` finds out, against dispatchers that answer over real connections.
+import { createHash } from "node:crypto";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openPosixLedger } from "@cellkit/ledger";
 import { dispatcher, type ScriptedDispatcher } from "@cellkit/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { formatFingerprint } from "../../src/fingerprint/fingerprint.ts";
+import { openNotes } from "../../src/fingerprint/open-notes.ts";
 import { type CheckResult, checkRouter, lookAtBackend, routerOptions } from "../../src/index.ts";
 import { startBalancer } from "../support/balancer.ts";
 import { tokens, writeTokens } from "../support/router.ts";
@@ -113,6 +116,29 @@ describe("the ledger", () => {
       verdict: "failed",
       detail: expect.stringMatching(/2 records of at most 2: new ids are refused/),
     });
+  });
+});
+
+describe("replicas", () => {
+  const note = async (replica: string, list: readonly string[]) => {
+    const backends = `sha256:${createHash("sha256").update(JSON.stringify(list)).digest("hex")}`;
+    const text = formatFingerprint({ version: 1, replica, backends });
+    await (await openNotes(place(), {})).write(replica, text);
+  };
+
+  it("that have the same list pass, and one that has another order is named", async () => {
+    await makeLedger(origins());
+    await note("one", ["round-robin", "", ...origins()]);
+    expect((await check()).get("replicas")).toMatchObject({
+      verdict: "passed",
+      detail: expect.stringMatching(/^1 have/),
+    });
+    await note("two", ["round-robin", "", ...origins().reverse()]);
+    const { verdict, detail } = (await check()).get("replicas") ?? {};
+    expect([verdict, detail]).toEqual([
+      "failed",
+      expect.stringMatching(/^two has another list of dispatchers, unless/),
+    ]);
   });
 });
 
