@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { defineConfig } from "vitest/config";
 
-const conditions = ["@cellkit/source", "node", "import", "default"];
+const conditions = ["@cellkit/source", "node"];
 /** "long" runs the full numbers of every suite, "sample" what fits the budget in CONTRIBUTING.md. */
 const size = process.env["CELLKIT_TEST"] === "long" ? "long" : "sample";
 /** Printed at the start of a run; CELLKIT_SEED=N repeats that run's random choices. */
@@ -36,6 +36,16 @@ export default defineConfig({
         },
       },
       {
+        // Programs that are killed at every point and judged afterwards: nothing in them is a matter of time, so two files run at a time.
+        ...shared,
+        extends: true,
+        test: {
+          name: "crash",
+          include: ["packages/ledger/test/**/*.process.test.ts"],
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
         // Real processes and kill -9: one file at a time, so that a loaded machine does not distort them.
         ...shared,
         extends: true,
@@ -46,8 +56,9 @@ export default defineConfig({
             "examples/*/test/**/*.process.test.ts",
             "tools/test/**/*.process.test.ts",
           ],
+          exclude: ["packages/ledger/**", "**/node_modules/**"],
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -1,4 +1,3 @@
-import "../support/load-pg.ts";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { ledgerConformance } from "../../src/conformance/index.ts";
 import { parseRecord } from "../../src/core/record.ts";

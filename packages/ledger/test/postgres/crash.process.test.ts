@@ -1,4 +1,3 @@
-import "../support/load-pg.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

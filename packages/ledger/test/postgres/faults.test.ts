@@ -1,4 +1,3 @@
-import "../support/load-pg.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { LedgerUnavailableError } from "../../src/errors.ts";

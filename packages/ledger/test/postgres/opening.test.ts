@@ -1,4 +1,3 @@
-import "../support/load-pg.ts";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { loadDigest } from "../../src/digest.ts";

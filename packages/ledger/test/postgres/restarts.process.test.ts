@@ -1,4 +1,3 @@
-import "../support/load-pg.ts";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";

@@ -21,7 +21,6 @@ export async function openAt(
     case "bucket":
       return openBucketLedger({ ...options, bucket: openBucket(url), name, closeBucket: true });
     case "postgres": {
-      await import("./load-pg.ts");
       const { openPostgresLedger } = await import("../../src/postgres/index.ts");
       return openPostgresLedger({ ...options, connection: url, name });
     }

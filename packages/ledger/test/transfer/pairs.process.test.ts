@@ -1,5 +1,4 @@
 // Moving ledgers between the stores, in every direction, through the addresses that the commands take; and qualifying them.
-import "../support/load-pg.ts";
 import { createReadStream } from "node:fs";
 import { utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
