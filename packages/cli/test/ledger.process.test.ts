@@ -198,6 +198,10 @@ describe("a directory of the original router", () => {
   it("is listed, shown, verified and exported, and nothing is left in it", async () => {
     const place = await original("original");
     const before = await readdir(place);
+    const file = path("for-original");
+    await run(["ledger", "export", url, file]);
+    const dry = await run(["ledger", "import", place, file, "--dry-run"]);
+    expect(dry.stdout[0]).toBe("3 bindings: to be added 0, present 3, conflict 0, corrupt 0, full 0");
     const looks = [
       ["ls", place],
       ["show", place, "run-1"],

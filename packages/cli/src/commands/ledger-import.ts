@@ -4,7 +4,14 @@ import { z } from "zod";
 import { LedgerAbsentError, LedgerPlaceError } from "../errors.ts";
 import { openImportFile } from "../import-file.ts";
 import { checkBeforeWriting } from "../ledger-directory.ts";
-import { directoryOf, ledgerPlaceOptions, ledgerUrl, openPlace, optionalName } from "../ledger-options.ts";
+import {
+  directoryOf,
+  ledgerPlaceOptions,
+  ledgerUrl,
+  openPlace,
+  optionalName,
+  readPlace,
+} from "../ledger-options.ts";
 import { counted } from "../plural.ts";
 
 /** The command's options. */
@@ -67,11 +74,14 @@ export const ledgerImport = defineCommand<typeof ledgerImportOptions, CommandCon
     const place = { ...config, name };
     const directory = await directoryOf(place);
     if (directory !== undefined && !dryRun) await checkBeforeWriting(directory, note);
-    const requireExisting = config.requireExisting || dryRun;
-    const ledger = await openPlace(place, {
-      requireExisting,
-      ...(capacity === undefined ? {} : { capacity }),
-    }).catch((error: unknown) => {
+    // A dry run only reads, as `ls` does.
+    const opened = dryRun
+      ? readPlace(place)
+      : openPlace(place, {
+          requireExisting: config.requireExisting,
+          ...(capacity === undefined ? {} : { capacity }),
+        });
+    const ledger = await opened.catch((error: unknown) => {
       if (dryRun && !config.requireExisting && error instanceof LedgerAbsentError) return undefined;
       throw error;
     });

@@ -79,7 +79,7 @@ export interface ImportOptions extends LedgerCallOptions {
   dryRun?: boolean;
   /** Take bindings of a ledger with another name, too. @default false */
   anyName?: boolean;
-  /** Of a dry run without a ledger: how many records it will hold at most. @default no limit */
+  /** Of a dry run: how many records the ledger will hold at most. @default what an open ledger says, else no limit */
   capacity?: number | undefined;
   /** Hears how many of the file's records are done. */
   onProgress?: (doneCount: number, recordCount: number) => void;
@@ -88,17 +88,22 @@ export interface ImportOptions extends LedgerCallOptions {
 /**
  * Writes the bindings of an export into a ledger, and never over one that is there. The file is read twice: a cut one is
  * refused before anything is written. Doing it again goes on where it broke off.
- * @param ledger undefined in a dry run stands for one that does not exist yet
+ * @param ledger for a dry run one that is open for reading will do; undefined stands for one that does not exist yet
  * @param read opens the file from its beginning
  * @throws LedgerExportError (CELLKIT_LEDGER_EXPORT), LedgerOptionError (CELLKIT_LEDGER_OPTION) for a ledger of another name, and what
  *   `restore` of the ledger throws
  */
 export async function importLedger(
-  ledger: StoredLedger | undefined,
+  ledger: StoredLedger | LedgerReader | undefined,
   read: () => AsyncIterable<Uint8Array>,
   options: ImportOptions = {},
 ): Promise<ImportSummary> {
-  const { dryRun = ledger === undefined, anyName = false, onProgress, signal } = options;
+  const target = ledger !== undefined && "restore" in ledger ? ledger : undefined;
+  const { dryRun = target === undefined, anyName = false, onProgress, signal } = options;
+  if (!dryRun && target === undefined)
+    throw new LedgerOptionError(
+      "a ledger that is open for reading only can be imported into by a dry run only",
+    );
   const { head, recordCount, bindingsDigest } = await checkExport(read());
   if (ledger !== undefined && ledger.name !== head.ledger && !anyName)
     throw new LedgerOptionError(
@@ -120,9 +125,9 @@ export async function importLedger(
   let doneCount = 0;
   const place = async (key: string, owner: { backend: string; bodyHash: string }): Promise<void> => {
     const kind =
-      dryRun || ledger === undefined
+      dryRun || target === undefined
         ? await wouldBe(ledger, key, owner, { signal })
-        : await restoreOrConflict(ledger, key, owner, { signal });
+        : await restoreOrConflict(target, key, owner, { signal });
     summary[`${kind}Count`] += 1;
     if (kind === "conflict" && summary.conflicts.length < NAMED_COUNT) summary.conflicts.push(key);
     if (kind === "corrupt" && summary.corrupt.length < NAMED_COUNT) summary.corrupt.push(key);
@@ -151,14 +156,29 @@ export async function importLedger(
 /** Of what would be added, as much as would find no room. */
 async function tellFull(
   summary: ImportSummary,
-  ledger: StoredLedger | undefined,
+  ledger: StoredLedger | LedgerReader | undefined,
   { capacity, signal }: ImportOptions,
 ): Promise<void> {
-  const limit = ledger === undefined ? capacity : ledger.capacity;
+  const limit = capacity ?? (ledger !== undefined && "capacity" in ledger ? ledger.capacity : undefined);
   if (limit === undefined || summary.addedCount === 0) return;
-  const room = Math.max(0, limit - ((await ledger?.count({ signal })) ?? 0));
+  const room = Math.max(0, limit - (await countRecords(ledger, signal)));
   summary.fullCount = Math.max(0, summary.addedCount - room);
   summary.addedCount -= summary.fullCount;
+}
+
+/** Records that cannot be read count, too. */
+async function countRecords(
+  ledger: StoredLedger | LedgerReader | undefined,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  if (ledger === undefined) return 0;
+  if ("count" in ledger) return ledger.count({ signal });
+  let count = 0;
+  for await (const entry of ledger.entries({ signal })) {
+    const kind = await entryKind(ledger, entry, { signal });
+    if (kind === "record" || kind === "corrupt") count += 1;
+  }
+  return count;
 }
 
 /** The first line of a file: which ledger it was made from. @throws LedgerExportError (CELLKIT_LEDGER_EXPORT) */
@@ -203,7 +223,7 @@ async function restoreOrConflict(
 }
 
 async function wouldBe(
-  ledger: StoredLedger | undefined,
+  ledger: LedgerReader | undefined,
   ...[key, owner, options]: Parameters<StoredLedger["restore"]>
 ): Promise<Placed> {
   const found = await ledger?.entry(key, options);

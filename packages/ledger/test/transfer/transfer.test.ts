@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadDigest } from "../../src/digest.ts";
-import type { StoredLedger } from "../../src/ledger.ts";
+import type { LedgerReader, StoredLedger } from "../../src/ledger.ts";
 import { LedgerMemory, openMemoryLedger } from "../../src/memory-ledger.ts";
 import { isClean, verifyLedger } from "../../src/qualification/verify-ledger.ts";
 import { exportToFile } from "../../src/transfer/export-to-file.ts";
@@ -13,6 +13,17 @@ const memory = new LedgerMemory();
 let names = 0;
 const make = (capacity?: number): Promise<StoredLedger> =>
   openMemoryLedger({ memory, name: `l-${++names}`, ...(capacity === undefined ? {} : { capacity }) });
+
+/** The same ledger as `openLedgerReader` would give it. */
+const readerOf = (ledger: StoredLedger): LedgerReader => ({
+  url: ledger.url,
+  name: ledger.name,
+  ledgerId: ledger.ledgerId,
+  entries: (options) => ledger.entries(options),
+  entry: (key, options) => ledger.entry(key, options),
+  close: () => ledger.close(),
+  [Symbol.asyncDispose]: () => ledger.close(),
+});
 
 const importAny: typeof importLedger = (ledger, read, options) =>
   importLedger(ledger, read, { anyName: true, ...options });
@@ -132,6 +143,11 @@ describe("export and import", () => {
     const target = await make(2);
     expect(await importAny(target, file, { dryRun: true })).toMatchObject({ addedCount: 2, fullCount: 3 });
     expect(await importAny(undefined, file, { capacity: 4 })).toMatchObject({ addedCount: 4, fullCount: 1 });
+    const reader = readerOf(target);
+    expect(await importAny(reader, file, { capacity: 2 })).toMatchObject({ addedCount: 2, fullCount: 3 });
+    await expect(importAny(reader, file, { dryRun: false })).rejects.toMatchObject({
+      code: "CELLKIT_LEDGER_OPTION",
+    });
     expect(await target.count()).toBe(0);
   });
 
