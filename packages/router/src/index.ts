@@ -48,6 +48,6 @@ export {
   type RouterOptions,
 } from "./router.ts";
 export type { BackendCallKind, RequestRoute, RouterEvent, RouterListener } from "./router-event.ts";
-export { openRouterLedger } from "./router-ledger.ts";
+export { openRouterLedgerReader } from "./router-ledger.ts";
 export { defaultLimits, type ResolvedLimits, type RouterLimits } from "./router-limits.ts";
 export { backendsOf, credentialsOf, startRouter } from "./wiring.ts";

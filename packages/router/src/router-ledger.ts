@@ -1,7 +1,9 @@
 // The router's ledger, wherever its address says.
 import type { BucketOptions } from "@cellkit/bucket";
 import {
+  type LedgerReader,
   openLedger,
+  openLedgerReader,
   openPosixLedger,
   type PosixLedgerListener,
   parseLedgerUrl,
@@ -50,4 +52,9 @@ export function openRouterLedger(config: LedgerConfig, onEvent: PosixLedgerListe
     trustDirectoryTimes: config.trustDirectoryTimes,
     onEvent,
   });
+}
+
+/** Opens it to look at it: nothing is created or written, and an original's ledger needs no mark. Throws as `openLedgerReader`. */
+export function openRouterLedgerReader(config: LedgerConfig): Promise<LedgerReader> {
+  return openLedgerReader(ledgerAddress(config), { bucket: bucketOptions(config) });
 }

@@ -57,7 +57,7 @@ export const routerReconcile = defineCommand<typeof routerReconcileOptions, Comm
     const router = await import("@cellkit/router");
     const { backend: token } = router.credentialsOf(config, () => undefined).load();
     const origins = await router.backendsOf(config, () => undefined).origins();
-    const ledger = await router.openRouterLedger({ ...config, requireExistingLedger: true }, () => undefined);
+    const ledger = await router.openRouterLedgerReader(config);
     defer("the ledger", () => ledger.close());
     let openCount = 0;
     const summary = await router.reconcileRuns(

@@ -1,11 +1,13 @@
-// Whether the ledger is there and what lies in it. It is opened as one that must exist, so that looking never makes an empty one.
+// Whether the ledger is there and what lies in it. It is opened to be read, so that looking never makes one, or marks it.
 import { access, constants } from "node:fs/promises";
-import { LedgerError, LedgerMissingError, parseLedgerUrl, type StoredLedger } from "@cellkit/ledger";
-import { type LedgerConfig, ledgerAddress, openRouterLedger } from "../router-ledger.ts";
+import { LedgerError, LedgerMissingError, type LedgerReader, parseLedgerUrl } from "@cellkit/ledger";
+import { type LedgerConfig, ledgerAddress, openRouterLedgerReader } from "../router-ledger.ts";
 import type { CheckResult } from "./check-result.ts";
 
 /** From here on it is told how full it is. */
 const nearlyFull = 0.8;
+/** What a directory holds where no capacity is given. */
+const directoryCapacity = 100_000;
 
 /**
  * Opens the ledger for a check.
@@ -13,7 +15,7 @@ const nearlyFull = 0.8;
  */
 export async function findLedger(
   config: LedgerConfig,
-): Promise<{ ledger: StoredLedger | undefined; result: CheckResult }> {
+): Promise<{ ledger: LedgerReader | undefined; result: CheckResult }> {
   const result = (verdict: CheckResult["verdict"], detail: string): CheckResult => ({
     name: "ledger",
     verdict,
@@ -21,15 +23,22 @@ export async function findLedger(
   });
   try {
     const location = parseLedgerUrl(ledgerAddress(config));
-    const ledger = await openRouterLedger({ ...config, requireExistingLedger: true }, () => undefined);
-    try {
-      if (location.kind === "posix")
-        await access(location.directory, constants.R_OK | constants.W_OK | constants.X_OK);
-    } catch (error) {
-      await ledger.close();
-      return { ledger: undefined, result: result("failed", `this user may not write there: ${told(error)}`) };
+    const ledger = await openRouterLedgerReader(config);
+    const { url, ledgerId } = ledger;
+    if (location.kind === "posix") {
+      const { R_OK, W_OK, X_OK } = constants;
+      const problem = await access(location.directory, R_OK | W_OK | X_OK).then(() => undefined, told);
+      if (problem !== undefined)
+        return { ledger, result: result("failed", `this user may not write there: ${problem}`) };
     }
-    return { ledger, result: result("passed", `${ledger.url}, ledger ${ledger.ledgerId}`) };
+    if (ledgerId !== undefined) return { ledger, result: result("passed", `${url}, ledger ${ledgerId}`) };
+    const unmarked = `${url} has records and no mark of its creation, as the original's`;
+    return {
+      ledger,
+      result: config.requireExistingLedger
+        ? result("failed", `${unmarked}: \`cellkit ledger adopt\` leaves one`)
+        : result("passed", `${unmarked}; the first router leaves one`),
+    };
   } catch (error) {
     if (!(error instanceof LedgerError)) throw error;
     if (error instanceof LedgerMissingError && !config.requireExistingLedger)
@@ -37,18 +46,31 @@ export async function findLedger(
         ledger: undefined,
         result: result(
           "warning",
-          "there is none, or it has no mark of its creation: a first router would make or mark it, and an empty one knows no owner of any run before",
+          "there is none: a first router makes it, and an empty one knows no owner of any run before",
         ),
       };
     return { ledger: undefined, result: result("failed", told(error)) };
   }
 }
 
+/** How many records it may hold, as it would be opened with. */
+export function capacityOf(config: LedgerConfig): number | undefined {
+  const isDirectory = parseLedgerUrl(ledgerAddress(config)).kind === "posix";
+  return config.ledgerCapacity ?? (isDirectory ? directoryCapacity : undefined);
+}
+
 /** How full it is, and whether every owner in it is still in the list. */
 export async function checkRecords(
-  ledger: StoredLedger,
-  origins: readonly string[],
-  signal: AbortSignal,
+  ledger: LedgerReader,
+  {
+    capacity,
+    origins,
+    signal,
+  }: {
+    capacity: number | undefined;
+    origins: readonly string[];
+    signal: AbortSignal;
+  },
 ): Promise<CheckResult> {
   const name = "records";
   const owners = new Map<string, number>();
@@ -67,7 +89,6 @@ export async function checkRecords(
     if (!(error instanceof LedgerError)) throw error;
     return { name, verdict: "failed", detail: told(error) };
   }
-  const { capacity } = ledger;
   const many = capacity === undefined ? `${count} records` : `${count} records of at most ${capacity}`;
   if (capacity !== undefined && count >= capacity)
     return { name, verdict: "failed", detail: `${many}: new ids are refused` };

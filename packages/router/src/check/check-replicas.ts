@@ -1,6 +1,6 @@
 // Whether the replicas that run have the same list and tokens as this configuration. Their notes are read, and none is written.
 import { createHash } from "node:crypto";
-import type { StoredLedger } from "@cellkit/ledger";
+import type { LedgerReader } from "@cellkit/ledger";
 import type { RouterConfig } from "../config.ts";
 import type { Credentials } from "../core/credentials.ts";
 import { type Fingerprint, mismatchesOf, parseFingerprint } from "../fingerprint/fingerprint.ts";
@@ -16,7 +16,7 @@ const lifeMs = 120_000;
 /** @param credentials undefined: they cannot be used, and only lists are compared */
 export async function checkReplicas(
   config: RouterConfig,
-  ledger: StoredLedger,
+  ledger: LedgerReader,
   credentials: Credentials | undefined,
 ): Promise<CheckResult> {
   const name = "replicas";
@@ -61,14 +61,14 @@ const partNames = {
 
 async function ownFingerprint(
   config: RouterConfig,
-  { ledgerId }: StoredLedger,
+  { ledgerId }: LedgerReader,
   credentials: Credentials | undefined,
 ): Promise<Fingerprint> {
   const list = createHash("sha256")
     .update(JSON.stringify(replicaList(config)))
     .digest("hex");
   const own = { version: 1, replica: config.replica, backends: `sha256:${list}` } as const;
-  if (credentials === undefined) return own;
+  if (credentials === undefined || ledgerId === undefined) return own;
   const generations = new TokenGenerations(ledgerId);
   const { client, backend, capability } = credentials;
   const tokens = {

@@ -10,7 +10,7 @@ import { parseOrigin } from "../core/origin.ts";
 import { CertificateError, CredentialError } from "../errors.ts";
 import { backendsOf, credentialsOf } from "../wiring.ts";
 import { type BackendLook, lookAtBackend } from "./backend-look.ts";
-import { checkRecords, findLedger } from "./check-ledger.ts";
+import { capacityOf, checkRecords, findLedger } from "./check-ledger.ts";
 import { checkReplicas } from "./check-replicas.ts";
 import type { CheckResult } from "./check-result.ts";
 import { judgeBackend, judgeNames, nodeNamesOf } from "./judge-backend.ts";
@@ -54,7 +54,7 @@ export async function checkRouter(
   if (ledger !== undefined)
     try {
       signal.throwIfAborted();
-      add(await checkRecords(ledger, origins, signal));
+      add(await checkRecords(ledger, { capacity: capacityOf(config), origins, signal }));
       add(await checkReplicas(config, ledger, credentials));
     } finally {
       await ledger.close();

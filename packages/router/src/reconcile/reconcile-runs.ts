@@ -1,6 +1,6 @@
 // A report of runs against their owners: `cellkit router reconcile`. It reads the ledger and asks dispatchers by GET, and does nothing
 // else: no claim, no cancel, no submission.
-import { CorruptRecordError, type Ledger, LedgerError, loadDigest, type StoredLedger } from "@cellkit/ledger";
+import { type Digest, LedgerError, type LedgerReader, loadDigest } from "@cellkit/ledger";
 import type { Dispatchers } from "../backend/dispatchers.ts";
 import { isExecutionId } from "../core/route.ts";
 import { askBackend, readingDispatchers } from "./ask-backend.ts";
@@ -9,7 +9,7 @@ import type { ReconciledRun, ReconcileSummary, RunState } from "./reconciled-run
 
 /** What runs are reconciled against. */
 export interface ReconcilePlane {
-  readonly ledger: StoredLedger;
+  readonly ledger: LedgerReader;
   /** All dispatchers. */
   readonly origins: readonly string[];
   /** The backend token. */
@@ -42,7 +42,7 @@ export async function reconcileRuns(
   const digest = await loadDigest();
   const keys = new Set<string>();
   const states: Partial<Record<RunState, number>> = {};
-  const reader = new RunReader(plane, options.everywhere ?? false, signal);
+  const reader = new RunReader(plane, { digest, everywhere: options.everywhere ?? false, signal });
   let runCount = 0;
   const look = async (batch: readonly string[]): Promise<void> => {
     for (const run of await Promise.all(batch.map((id) => reader.read(id)))) {
@@ -65,7 +65,7 @@ export async function reconcileRuns(
 }
 
 async function recordsBeside(
-  ledger: StoredLedger,
+  ledger: LedgerReader,
   keys: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Pick<ReconcileSummary, "otherRecords" | "unreadableCount">> {
@@ -79,14 +79,19 @@ async function recordsBeside(
 }
 
 class RunReader {
-  readonly #ledger: Ledger;
+  readonly #digest: Digest;
+  readonly #ledger: LedgerReader;
   readonly #origins: readonly string[];
   readonly #token: Uint8Array;
   readonly #everywhere: boolean;
   readonly #signal: AbortSignal;
   readonly #dispatchers: Dispatchers;
 
-  constructor({ ledger, origins, token }: ReconcilePlane, everywhere: boolean, signal: AbortSignal) {
+  constructor(
+    { ledger, origins, token }: ReconcilePlane,
+    { digest, everywhere, signal }: { digest: Digest; everywhere: boolean; signal: AbortSignal },
+  ) {
+    this.#digest = digest;
     this.#ledger = ledger;
     this.#origins = origins;
     this.#token = token;
@@ -106,11 +111,13 @@ class RunReader {
     if (!isExecutionId(id)) return told("invalid", "no router takes such an id");
     let owner: string | undefined;
     try {
-      owner = (await this.#ledger.lookup(id, { signal: this.#signal }))?.backend;
+      const entry = await this.#ledger.entry(this.#digest.key(id), { signal: this.#signal });
+      if (entry !== undefined && entry.owner === undefined)
+        return told("unreadable", entry.problem ?? "the ledger's record cannot be read");
+      owner = entry?.owner?.backend;
     } catch (error) {
       if (!(error instanceof LedgerError)) throw error;
-      const state = error instanceof CorruptRecordError ? "unreadable" : "unknown";
-      return told(state, error.message);
+      return told("unknown", error.message);
     }
     const isListed = owner !== undefined && this.#origins.includes(owner);
     const asked = this.#everywhere || owner === undefined ? this.#origins : isListed ? [owner] : [];

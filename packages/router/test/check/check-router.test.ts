@@ -101,6 +101,20 @@ describe("the ledger", () => {
     expect(await readdir(directory)).not.toContain("ledger");
   });
 
+  it("of the original needs no mark, unless one is asked for", async () => {
+    await makeLedger(origins());
+    await rm(join(place(), "cellkit.ledger"));
+    expect((await check()).get("ledger")).toMatchObject({
+      verdict: "passed",
+      detail: expect.stringMatching(/no mark of its creation, as the original's/),
+    });
+    expect(await readdir(place())).not.toContain("cellkit.ledger");
+    expect((await check({ requireExistingLedger: true })).get("ledger")).toMatchObject({
+      verdict: "failed",
+      detail: expect.stringMatching(/cellkit ledger adopt/),
+    });
+  });
+
   it("with owners that are not in the list is told of", async () => {
     await makeLedger([...origins(), "http://gone:8787", "http://gone:8787"]);
     const { verdict, detail } = (await check()).get("records") ?? {};
