@@ -27,7 +27,7 @@ export async function exportToFile(
       if (next.done !== true) piece += next.value;
       if (next.done === true || piece.length >= PIECE_BYTES) {
         // Not `write`, which may write less than it was given when the disk or a limit runs out.
-        await file.write(piece);
+        await file.writeFile(piece);
         piece = "";
       }
       if (next.done !== true) continue;
