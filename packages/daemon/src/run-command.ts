@@ -7,7 +7,7 @@ import type { Step } from "./stop-sequence.ts";
 
 /** What every command is given. */
 export interface CommandContext {
-  /** Aborted by the first SIGTERM or SIGINT; hand it to everything that waits. */
+  /** Aborted by the first SIGTERM, SIGINT or SIGHUP; hand it to everything that waits. */
   readonly signal: AbortSignal;
   /** Says how to give back what was just taken: run in reverse order when the command ends, however it ends, each within 5 s. */
   defer(name: string, release: Step): void;
@@ -28,8 +28,9 @@ export interface CommandProgram {
 /**
  * Runs one command from its first word to its exit code; ends the process itself, so the promise never settles. The
  * command's own code, else 0; 2 for bad flags; 1, or the error's `exitCode`, for an error, whose message is one line on
- * stderr; 130 when the first SIGINT or SIGTERM made it fail, or when a second one came. Whoever reads its output and has
- * seen enough, as `head` has, ends it as a first signal does.
+ * stderr; 130 when the first SIGINT, SIGTERM or SIGHUP made it fail, or when a second one came. Whoever reads its output and
+ * has seen enough, as `head` has, ends it as a first signal does. Output that cannot be written, as on a full disk, ends it
+ * with 1: nothing that was lost is told as done.
  */
 export async function runCommand(program: CommandProgram): Promise<never> {
   requireNode(program.name);
@@ -37,12 +38,15 @@ export async function runCommand(program: CommandProgram): Promise<never> {
   const stopping = new AbortController();
   const releases = new ReleaseStack();
   const note = (line: string): void => void process.stderr.write(`${line}\n`);
-  watchSignals({
-    first: (signal) => stopping.abort(signal),
+  const handlers = {
+    first: (signal: NodeJS.Signals) => stopping.abort(signal),
     second: () => process.exit(exitCodes.secondSignal),
-  });
+  };
+  watchSignals(handlers, "command");
+  let lost: string | undefined;
   for (const stream of [process.stdout, process.stderr])
-    stream.on("error", () => {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE" && stream === process.stdout) lost ??= error.message;
       if (!stopping.signal.aborted) stopping.abort("nobody reads the output any more");
     });
   for (const warning of parsed.warnings) note(`${parsed.name}: ${warning}`);
@@ -63,7 +67,18 @@ export async function runCommand(program: CommandProgram): Promise<never> {
     note(`${parsed.name}: ${name}: ${outcome}${error instanceof Error ? ` (${error.message})` : ""}`);
     if (exitCode === exitCodes.clean) exitCode = exitCodes.failure;
   }
+  await written(process.stdout);
+  if (lost !== undefined) {
+    note(`${parsed.name}: standard output could not be written, and is not whole: ${lost}`);
+    if (exitCode === exitCodes.clean || exitCode === exitCodes.secondSignal) exitCode = exitCodes.failure;
+  }
   return process.exit(exitCode);
+}
+
+/** Waits until what was printed is written, or has failed and was told so. */
+async function written(stream: NodeJS.WriteStream): Promise<void> {
+  await new Promise<void>((resolve) => stream.write("", () => resolve()));
+  await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
 function parseOrExit({

@@ -6,14 +6,17 @@ const ECHO_MS = 100;
 
 /** What signals do. */
 export interface SignalHandlers {
-  /** The first SIGTERM or SIGINT. */
+  /** The first one. */
   first(signal: NodeJS.Signals): void;
   /** A later one: end at once. */
   second(signal: NodeJS.Signals): void;
 }
 
-/** Listens for SIGTERM and SIGINT until the returned function is called. */
-export function watchSignals(handlers: SignalHandlers): () => void {
+/** Which signals end a program. SIGHUP is what a closed terminal sends; a daemon has none. */
+const ending = { daemon: ["SIGTERM", "SIGINT"], command: ["SIGTERM", "SIGINT", "SIGHUP"] } as const;
+
+/** Listens for SIGTERM and SIGINT, of a command also SIGHUP, until the returned function is called. */
+export function watchSignals(handlers: SignalHandlers, kind: keyof typeof ending = "daemon"): () => void {
   let seen: { signal: NodeJS.Signals; atMs: number } | undefined;
   const listener = (signal: NodeJS.Signals): void => {
     const nowMs = performance.now();
@@ -24,8 +27,8 @@ export function watchSignals(handlers: SignalHandlers): () => void {
       handlers.second(signal);
     }
   };
-  for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, listener);
+  for (const name of ending[kind]) process.on(name, listener);
   return () => {
-    for (const name of ["SIGTERM", "SIGINT"] as const) process.off(name, listener);
+    for (const name of ending[kind]) process.off(name, listener);
   };
 }

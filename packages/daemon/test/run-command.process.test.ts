@@ -1,3 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { Toy } from "./support/toy.ts";
 
@@ -54,6 +58,29 @@ it.each([
   command.process.signal("SIGINT");
   expect(await command.process.exited).toEqual({ code, signal: null });
   expect(text(command, "stderr")).toEqual([]);
+});
+
+it("a terminal that is closed ends it as the first signal does", async () => {
+  const command = tool(["wait", "fails"]);
+  await command.process.until("waiting", async () => text(command, "stdout").includes("waiting"), 20_000);
+  command.process.signal("SIGHUP");
+  expect(await command.process.exited).toEqual({ code: 130, signal: null });
+});
+
+it.skipIf(!existsSync("/dev/full"))("output that cannot be written is a failure", async () => {
+  const full = openSync("/dev/full", "w");
+  const toy = fileURLToPath(new URL("./fixtures/toy-command.ts", import.meta.url));
+  const command = spawn(process.execPath, ["--conditions=@cellkit/source", toy, "greet"], {
+    stdio: ["ignore", full, "pipe"],
+    env: {},
+  });
+  closeSync(full);
+  let said = "";
+  command.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+    said += chunk;
+  });
+  expect(await once(command, "close")).toEqual([1, null]);
+  expect(said).toMatch(/standard output could not be written.*ENOSPC/);
 });
 
 it("a second signal ends it at once with 130", async () => {
