@@ -36,7 +36,7 @@ export class BucketKeyError extends BucketError {
   }
 }
 
-/** The store gave no answer: refused, not resolved, timed out, reset, or answering 5xx. A later try may succeed. */
+/** The store gave no answer, or none of use: refused, not resolved, timed out, reset, or answering 5xx. A later try may succeed. */
 export class BucketUnreachableError extends BucketError {
   override readonly name = "BucketUnreachableError";
   readonly code = "CELLKIT_BUCKET_UNREACHABLE";
@@ -46,10 +46,9 @@ export class BucketUnreachableError extends BucketError {
     // Only the origin: what else may stand in a URL can be a secret.
     const endpoint = URL.parse(options?.endpoint ?? "")?.origin;
     const at = endpoint === undefined ? "" : ` at the endpoint ${endpoint}`;
-    super(
-      `bucket ${bucket} gave no answer${at} (${reason}); check the endpoint and that the store runs`,
-      options,
-    );
+    // A reason that begins with a status is an answer, if no good one.
+    const what = /^[45][0-9]{2} /.test(reason) ? "answered with a failure" : "gave no answer";
+    super(`bucket ${bucket} ${what}${at} (${reason}); check the endpoint and that the store runs`, options);
     this.endpoint = endpoint;
   }
 }

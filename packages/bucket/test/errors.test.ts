@@ -12,6 +12,11 @@ const table: readonly [string, errors.BucketError, RegExp][] = [
     new errors.BucketUnreachableError("s3://b", "ECONNREFUSED", { cause }),
     /ECONNREFUSED.*endpoint/,
   ],
+  [
+    "UNREACHABLE",
+    new errors.BucketUnreachableError("s3://b", "503 SlowDown", { cause }),
+    /s3:\/\/b answered with a failure \(503 SlowDown\)/,
+  ],
   ["ACCESS_DENIED", new errors.BucketAccessDeniedError("s3://b", "403", { cause }), /403.*credentials/],
   ["NO_BUCKET", new errors.NoBucketError("s3://b", { cause }), /s3:\/\/b does not exist; create it/],
   ["FULL", new errors.BucketFullError("/d", { cause }), /no space left.*add disk space/],

@@ -103,8 +103,6 @@ export class LedgerUnavailableError extends LedgerError {
    * begin, and claiming again with the same id and body settles it.
    */
   readonly recorded: "no" | "maybe";
-  /** What went wrong, without the sentences around it. */
-  readonly problem: string;
 
   constructor(ledger: string, problem: string, recorded: "no" | "maybe", options?: ErrorOptions) {
     super(
@@ -116,7 +114,6 @@ export class LedgerUnavailableError extends LedgerError {
       options,
     );
     this.recorded = recorded;
-    this.problem = problem;
   }
 }
 

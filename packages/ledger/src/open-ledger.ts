@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BucketOptions } from "@cellkit/bucket";
-import { LedgerOptionError, LedgerUnavailableError } from "./errors.ts";
+import { LedgerOptionError } from "./errors.ts";
 import type { LedgerOptions, LedgerReader, StoredLedger } from "./ledger.ts";
 
 /** Options of {@link openLedger}. What does not concern the store that the address names is left aside. */
@@ -81,7 +81,7 @@ export async function openLedger(url: string, options: OpenLedgerOptions = {}): 
         return await openBucketLedger({ ...common, bucket, closeBucket: true });
       } catch (error) {
         await bucket.close();
-        throw withEndpoint(error, location.url, bucketOptions.endpoint);
+        throw error;
       }
     }
     case "postgres": {
@@ -89,22 +89,6 @@ export async function openLedger(url: string, options: OpenLedgerOptions = {}): 
       return openPostgresLedger({ ...common, connection: location.connection });
     }
   }
-}
-
-/** A store that cannot be asked is told with the endpoint at which it was: the address alone does not say which store that is. */
-function withEndpoint(error: unknown, url: string, endpoint: string | undefined): unknown {
-  if (!(error instanceof LedgerUnavailableError) || !url.startsWith("s3:")) return error;
-  const asked =
-    endpoint === undefined
-      ? "no endpoint was given (bucket: { endpoint }), so the one of the AWS SDK was asked"
-      : `it was asked at ${withoutUser(endpoint)}`;
-  return new LedgerUnavailableError(url, `${error.problem}; ${asked}`, error.recorded, { cause: error });
-}
-
-/** An endpoint's URL may carry a user and a password. */
-function withoutUser(endpoint: string): string {
-  const { protocol, host, pathname } = new URL(endpoint);
-  return `${protocol}//${host}${pathname}`;
 }
 
 /**

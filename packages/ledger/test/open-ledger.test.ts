@@ -53,16 +53,3 @@ it("a bucket's endpoint is an option, and the message of one that does not answe
     /gave no answer at the endpoint http:\/\/127\.0\.0\.1:1 \(ECONNREFUSED\)/,
   );
 });
-
-it("a bucket that cannot be reached is told with the endpoint at which it was asked, and no password of it", async () => {
-  const bucket = {
-    endpoint: "http://user:hunter2@127.0.0.1:9/",
-    credentials: { accessKeyId: "any", secretAccessKey: "any" },
-    timeoutMs: 1_000,
-    settleTimeoutMs: 1_000,
-  };
-  const opened = openLedger("s3://cells/l", { bucket });
-  await expect(opened).rejects.toMatchObject({ code: "CELLKIT_LEDGER_UNAVAILABLE" });
-  await expect(opened).rejects.toThrow(/it was asked at http:\/\/127\.0\.0\.1:9\//);
-  await expect(opened).rejects.not.toThrow(/hunter2/);
-});
