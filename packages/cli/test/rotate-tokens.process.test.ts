@@ -1,5 +1,7 @@
 // `cellkit rotate` with real routers, stand-ins for dispatchers, and token files that the step's command replaces.
 import { mkdir, rename, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { openMemoryLedger } from "@cellkit/ledger";
 import { createBackendList, createCredentialFiles, createRouter } from "@cellkit/router";
@@ -140,6 +142,23 @@ describe("the three tokens", () => {
     const { lines, done } = await rotate();
     expect(lines).toContain("backend: already so");
     expect(done[0]).toBe("client-routers");
+  });
+
+  it("are not replaced while a dispatcher takes the old one, or anything", async () => {
+    await steps.backend?.();
+    const lenient = createServer(async ({ url = "" }, response) => {
+      const headers = { authorization: `Bearer ${fresh("backend")}` };
+      const answer = await fetch(`${nodes[0]?.origin}${url}`, { headers });
+      response.writeHead(answer.status, { connection: "close" }).end(await answer.text());
+    });
+    await new Promise<void>((resolve) => lenient.listen(0, "127.0.0.1", resolve));
+    const origin = `http://127.0.0.1:${(lenient.address() as AddressInfo).port}`;
+    plane = { ...plane, dispatchers: [origin, ...plane.dispatchers.slice(1)] };
+    const { reports } = await rotate({ stepTimeoutMs: 0 });
+    await new Promise((resolve) => lenient.close(resolve));
+    expect((reports as Error).message).toMatch(
+      /^the rotation stays at backend: \S+ still accepts the old backend token; /,
+    );
   });
 
   it("that equal another role's, or the old one, are refused before anything is done", async () => {
