@@ -1,6 +1,6 @@
 /** Looks for records: those that are wanted at the same time share a round trip. */
 import type { Connections } from "./connections.ts";
-import { type LedgerStatements, type Row, readRows } from "./table.ts";
+import { checkMarker, type LedgerStatements, type Row, readRows } from "./table.ts";
 
 /** How many looks are on their way at once; those that come meanwhile form the next ones, so that none waits when there is room. */
 export const LOOKS_IN_FLIGHT = 2;
@@ -48,7 +48,11 @@ export class Looks {
   async #look(group: readonly Wanted[]): Promise<void> {
     try {
       const statement = this.#statements.find(group.map(({ key }) => key));
-      const rows = await this.#connections.run(async (ask) => readRows(await ask(statement)), undefined);
+      const rows = await this.#connections.run(async (ask) => {
+        const answer = await ask(statement);
+        checkMarker(answer, this.#statements.ledgerId);
+        return readRows(answer);
+      }, undefined);
       const found = new Map(rows.map((row) => [row.entry.key, row]));
       for (const { key, resolve } of group) resolve(found.get(key));
     } catch (error) {

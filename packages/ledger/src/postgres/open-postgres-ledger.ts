@@ -6,15 +6,17 @@ import { loadDigest } from "../digest.ts";
 import { LedgerMissingError, LedgerOptionError, LedgerUnsupportedError } from "../errors.ts";
 import type { LedgerOptions, StoredLedger } from "../ledger.ts";
 import { type Ask, Connections } from "./connections.ts";
-import { AttemptFailure, CREATED_MEANWHILE, sqlState, UNDEFINED_COLUMN, UNDEFINED_TABLE } from "./failure.ts";
+import { CREATED_MEANWHILE, sqlState, UNDEFINED_COLUMN, UNDEFINED_TABLE } from "./failure.ts";
 import { LOOKS_IN_FLIGHT } from "./looks.ts";
 import { PostgresLedger } from "./postgres-ledger.ts";
 import { checkServer, checkTableShape } from "./server-check.ts";
 import {
+  checkMarker,
   checkTable,
   DEFAULT_TABLE,
-  type LedgerStatements,
   ledgerStatements,
+  type MarkerStatements,
+  markerStatements,
   readMarker,
   TABLE_FORMAT,
 } from "./table.ts";
@@ -76,11 +78,17 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   const connections = connect(connectionCount - lookCount);
   const lookConnections = lookCount === 0 ? connections : connect(lookCount);
   try {
-    const statements = ledgerStatements(table, resolved.name);
-    const place = { url, table, statements, requireExisting: resolved.requireExisting };
+    const place = {
+      url,
+      table,
+      statements: markerStatements(table, resolved.name),
+      requireExisting: resolved.requireExisting,
+    };
     const ledgerId = await connections.run((ask) => findOrCreate(place, ask), undefined);
+    const statements = ledgerStatements(table, resolved.name, ledgerId);
+    // A connection made later must still lead to the ledger that was opened, not to an empty database in its place.
     for (const pool of new Set([connections, lookConnections]))
-      pool.alsoCheck((ask) => checkSameLedger(url, statements, ledgerId, ask));
+      pool.alsoCheck(async (ask) => checkMarker(await ask(statements.marker()), ledgerId));
     const { name, capacity, retirable } = resolved;
     const parts = {
       url,
@@ -125,7 +133,7 @@ function describePlace(config: pg.PoolConfig, name: string): string {
 interface Place {
   url: string;
   table: string;
-  statements: LedgerStatements;
+  statements: MarkerStatements;
   requireExisting: boolean;
 }
 
@@ -174,14 +182,4 @@ async function unless(states: readonly string[], act: () => Promise<unknown>): P
   } catch (error) {
     if (!states.includes(sqlState(error) ?? "")) throw error;
   }
-}
-
-/** A connection made later must still lead to the ledger that was opened, not to an empty database in its place. */
-async function checkSameLedger(url: string, statements: LedgerStatements, ledgerId: string, ask: Ask) {
-  const marker = readMarker(await ask(statements.marker()));
-  if (marker?.ledgerId !== ledgerId)
-    throw new AttemptFailure(
-      `another ledger lies at ${url} than was opened (${marker?.ledgerId ?? "none"} for ${ledgerId})`,
-      { passing: false },
-    );
 }

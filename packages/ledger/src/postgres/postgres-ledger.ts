@@ -21,7 +21,7 @@ import type {
 import type { Ask, CallState, Connections } from "./connections.ts";
 import { Looks } from "./looks.ts";
 import { insertRecord, insertRecordBelow, type Written } from "./record-writer.ts";
-import { type LedgerStatements, PAGE_ROWS, type Row, readRows, readTotal } from "./table.ts";
+import { checkMarker, type LedgerStatements, PAGE_ROWS, type Row, readRows, readTotal } from "./table.ts";
 
 /** How often a claim starts over when each record it loses to is retired before it can be read. */
 const MAX_LOST_RACES = 10;
@@ -121,7 +121,11 @@ export class PostgresLedger implements StoredLedger {
   async count({ signal }: LedgerCallOptions = {}): Promise<number> {
     this.#begin(signal);
     return this.#track(signal, () =>
-      this.#run(async (ask) => readTotal(await ask(this.#parts.statements.count())), signal),
+      this.#run(async (ask) => {
+        const total = readTotal(await ask(this.#parts.statements.count()));
+        await this.#checkMarker(ask);
+        return total;
+      }, signal),
     );
   }
 
@@ -206,6 +210,10 @@ export class PostgresLedger implements StoredLedger {
     }
   }
 
+  async #checkMarker(ask: Ask): Promise<void> {
+    checkMarker(await ask(this.#parts.statements.marker()), this.ledgerId);
+  }
+
   #run<T>(work: (ask: Ask, state: CallState) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     return this.#parts.connections.run(work, signal);
   }
@@ -275,7 +283,12 @@ export class PostgresLedger implements StoredLedger {
   async *#pages(kind: "page" | "pageOfMarked", signal: AbortSignal | undefined): AsyncGenerator<Row[]> {
     for (let after = ""; ; ) {
       const statement = this.#parts.statements[kind](after);
-      const page = await this.#run(async (ask) => readRows(await ask(statement)), signal);
+      const page = await this.#run(async (ask) => {
+        const rows = readRows(await ask(statement));
+        // A short page says that there is no more, which is true of this ledger only.
+        if (rows.length < PAGE_ROWS) await this.#checkMarker(ask);
+        return rows;
+      }, signal);
       yield page;
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE_ROWS) return;

@@ -2,7 +2,7 @@
 import type { Owner } from "../ledger.ts";
 import type { Ask, CallState } from "./connections.ts";
 import { AttemptFailure, sqlState, UNIQUE_VIOLATION } from "./failure.ts";
-import { type LedgerStatements, readTotal } from "./table.ts";
+import { checkMarker, type LedgerStatements, readTotal } from "./table.ts";
 
 /** A record to be written, and the nonce that is its writer's alone. */
 export interface NewRecord {
@@ -27,7 +27,8 @@ export async function insertRecord(
   state: CallState,
 ): Promise<Written> {
   try {
-    await ask(statements.insert(key, owner, nonce));
+    const { count } = await ask(statements.insert(key, owner, nonce));
+    if (count !== 1) await explainUnwritten(statements, ask, state);
     return "written";
   } catch (error) {
     if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
@@ -48,13 +49,14 @@ export async function insertRecordBelow(
 ): Promise<Written> {
   if (await confirmRecord(statements, { key, nonce }, ask, state)) return "written";
   await ask({ text: "START TRANSACTION ISOLATION LEVEL READ COMMITTED" });
-  await ask(statements.lockMarker());
+  if ((await ask(statements.lockMarker())).count !== 1) await explainUnwritten(statements, ask, state);
   if (readTotal(await ask(statements.countUpTo(capacity))) >= capacity) {
     await ask({ text: "ROLLBACK" });
     return "full";
   }
   try {
-    await ask({ ...statements.insert(key, owner, nonce), commits: false });
+    const { count } = await ask({ ...statements.insert(key, owner, nonce), commits: false });
+    if (count !== 1) await explainUnwritten(statements, ask, state);
   } catch (error) {
     if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
     await ask({ text: "ROLLBACK" });
@@ -64,6 +66,19 @@ export async function insertRecordBelow(
   if (command !== "COMMIT")
     throw new AttemptFailure(`the transaction ended with ${command}`, { passing: true });
   return "written";
+}
+
+/**
+ * Why the server took a statement and did not change the one row it had to. A trigger or a rule may have put the record elsewhere.
+ * @throws AttemptFailure always
+ */
+async function explainUnwritten(statements: LedgerStatements, ask: Ask, state: CallState): Promise<never> {
+  checkMarker(await ask(statements.marker()), statements.ledgerId);
+  state.unknown = true;
+  throw new AttemptFailure(
+    "the server took the statement and did not write the row; remove triggers and rules from the ledger's table",
+    { passing: false },
+  );
 }
 
 /** After a try with an unknown outcome: whether it wrote the row, and so that it lasts. */

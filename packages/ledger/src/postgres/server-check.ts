@@ -50,7 +50,7 @@ export async function checkTableShape(url: string, table: string, ask: Ask): Pro
   const values = schema === undefined ? [name] : [name, schema];
   const { rows: keys } = await ask({
     text:
-      "SELECT k.column_name FROM information_schema.table_constraints c " +
+      "SELECT k.column_name, c.is_deferrable FROM information_schema.table_constraints c " +
       "JOIN information_schema.key_column_usage k ON k.constraint_schema = c.constraint_schema " +
       "AND k.constraint_name = c.constraint_name AND k.table_name = c.table_name AND k.table_schema = c.table_schema " +
       `WHERE c.constraint_type = 'PRIMARY KEY' AND c.table_name = $1 AND c.table_schema = ${place} ` +
@@ -64,6 +64,11 @@ export async function checkTableShape(url: string, table: string, ask: Ask): Pro
       columns.length === 0
         ? `no primary key of a table ${table} can be seen (in the current schema, unless one is named; it takes the right to INSERT)`
         : `the primary key of ${table} is (${columns.join(", ")}), not (${KEY_COLUMNS.join(", ")})`,
+    );
+  if (keys.some((row) => row["is_deferrable"] === "YES"))
+    throw new LedgerUnsupportedError(
+      url,
+      `the primary key of ${table} is DEFERRABLE: two claims of one id would both be written before one is refused`,
     );
   const { rows } = await ask({
     text:

@@ -8,6 +8,7 @@ import { parseRecord } from "../core/record.ts";
 import { LedgerOptionError } from "../errors.ts";
 import type { LedgerEntry, Owner } from "../ledger.ts";
 import type { Answer, Statement } from "./connections.ts";
+import { AttemptFailure } from "./failure.ts";
 
 /** The layout below; another number in a ledger's marker is a layout that this code must not touch. */
 export const TABLE_FORMAT = 1;
@@ -15,7 +16,10 @@ export const TABLE_FORMAT = 1;
 /** The table unless another is asked for. */
 export const DEFAULT_TABLE = "cellkit_ledger";
 
-/** The key of the row that says that a ledger was created; its nonce is the ledger's id. No record's key is like it. */
+/**
+ * The key of the row that says that a ledger was created; its nonce is the ledger's id. No record's key is like it. Where a
+ * table was emptied, or made anew, the row goes with the records, which tells it from a ledger in which an id is free.
+ */
 const MARKER_KEY = "ledger";
 
 /** How many rows are read or removed at once. */
@@ -45,6 +49,8 @@ const COLUMNS = {
 /** The primary key, in its order. */
 export const KEY_COLUMNS = ["ledger", "record_key"] as const;
 
+const INSERTED = Object.keys(COLUMNS).join(", ");
+
 const SELECTED =
   "record_key, version, backend, body_hash, claim_nonce, marked, " +
   "EXTRACT(EPOCH FROM modified_at) AS modified_s, EXTRACT(EPOCH FROM CURRENT_TIMESTAMP) AS server_s";
@@ -68,10 +74,8 @@ export function checkTable(table: string): void {
     );
 }
 
-/** The statements of one ledger. */
-export function ledgerStatements(table: string, ledger: string) {
-  const insertColumns = Object.keys(COLUMNS).join(", ");
-  const records = `FROM ${table} WHERE ledger = $1 AND record_key <> '${MARKER_KEY}'`;
+/** The statements that find or make a ledger. */
+export function markerStatements(table: string, ledger: string) {
   return {
     create: (): Statement => ({ text: ledgerTableSql(table), commits: true }),
     /** The marker's format and id; it fails where the table lacks a column. */
@@ -81,24 +85,42 @@ export function ledgerStatements(table: string, ledger: string) {
     }),
     insertMarker: (ledgerId: string): Statement => ({
       text:
-        `INSERT INTO ${table} (${insertColumns}) ` +
+        `INSERT INTO ${table} (${INSERTED}) ` +
         `VALUES ($1, '${MARKER_KEY}', ${TABLE_FORMAT}, '', '', $2, FALSE, CURRENT_TIMESTAMP)`,
       values: [ledger, ledgerId],
       commits: true,
     }),
+  };
+}
+
+/** What {@link markerStatements} answers. */
+export type MarkerStatements = ReturnType<typeof markerStatements>;
+
+/** The statements of one ledger that is open. Whatever may find or make nothing looks at its marker, too: see {@link MARKER_KEY}. */
+export function ledgerStatements(table: string, ledger: string, ledgerId: string) {
+  const records = `FROM ${table} WHERE ledger = $1 AND record_key <> '${MARKER_KEY}'`;
+  return {
+    ledgerId,
+    marker: markerStatements(table, ledger).marker,
     /** Holds the marker's row until the transaction ends, so that those who count do it one after the other. */
     lockMarker: (): Statement => ({
-      text: `UPDATE ${table} SET marked = marked WHERE ledger = $1 AND record_key = '${MARKER_KEY}'`,
-      values: [ledger],
+      text: `UPDATE ${table} SET marked = marked WHERE ledger = $1 AND record_key = '${MARKER_KEY}' AND claim_nonce = $2`,
+      values: [ledger, ledgerId],
     }),
+    /** The rows of these keys, and the marker's. */
     find: (keys: readonly string[]): Statement => ({
-      text: `SELECT ${SELECTED} FROM ${table} WHERE ledger = $1 AND record_key IN (${parameters(2, keys.length)})`,
+      text:
+        `SELECT ${SELECTED} FROM ${table} ` +
+        `WHERE ledger = $1 AND record_key IN ('${MARKER_KEY}', ${parameters(2, keys.length)})`,
       values: [ledger, ...keys],
     }),
-    /** One claim, one round trip: it stands or fails by the primary key. */
+    /** One claim, one round trip: it stands or fails by the primary key, and writes nothing where this ledger's marker is not. */
     insert: (key: string, owner: Owner, nonce: string): Statement => ({
-      text: `INSERT INTO ${table} (${insertColumns}) VALUES ($1, $2, 1, $3, $4, $5, FALSE, CURRENT_TIMESTAMP)`,
-      values: [ledger, key, owner.backend, owner.bodyHash, nonce],
+      text:
+        `INSERT INTO ${table} (${INSERTED}) ` +
+        `SELECT ledger, ${text(2)}, 1, ${text(3)}, ${text(4)}, ${text(5)}, FALSE, CURRENT_TIMESTAMP ` +
+        `FROM ${table} WHERE ledger = $1 AND record_key = '${MARKER_KEY}' AND claim_nonce = $6`,
+      values: [ledger, key, owner.backend, owner.bodyHash, nonce, ledgerId],
       commits: true,
     }),
     /**
@@ -170,8 +192,20 @@ export function readTotal({ rows: [row] }: Answer): number {
 }
 
 /** The marker's format and the ledger's id; undefined if there is no marker. */
-export function readMarker({ rows: [row] }: Answer): { format: number; ledgerId: string } | undefined {
+export function readMarker({ rows }: Answer): { format: number; ledgerId: string } | undefined {
+  const row = rows.find((one) => one["record_key"] === MARKER_KEY);
   return row && { format: Number(row["version"]), ledgerId: row["claim_nonce"] ?? "" };
+}
+
+/** Checks an answer in which the marker must be. @throws AttemptFailure where another ledger lies, or none any more */
+export function checkMarker(answer: Answer, ledgerId: string): void {
+  const found = readMarker(answer)?.ledgerId;
+  if (found !== ledgerId)
+    throw new AttemptFailure(
+      `another ledger lies there than was opened (${found ?? "none"} for ${ledgerId}): its table was emptied, replaced, or is ` +
+        "another server's. Restore it; an empty one would run old work again",
+      { passing: false },
+    );
 }
 
 function readOwner(
@@ -182,6 +216,11 @@ function readOwner(
   const { version, backend, body_hash } = row;
   const parsed = parseRecord(Buffer.from(JSON.stringify({ version: Number(version), backend, body_hash })));
   return "owner" in parsed ? parsed : { owner: undefined, problem: parsed.problem };
+}
+
+/** A parameter in a SELECT, where nothing else says of what type it is. */
+function text(number: number): string {
+  return `CAST($${number} AS VARCHAR)`;
 }
 
 function parameters(first: number, count: number): string {

@@ -108,6 +108,11 @@ describe("a table that is no ledger's is refused, and left as it is:", () => {
       () => layout((text) => text.replace("(ledger, record_key)", "(ledger, record_key, claim_nonce)")),
       /primary key of .* is \(ledger, record_key, claim_nonce\)/,
     ],
+    [
+      "a primary key that is checked later",
+      () => layout((text) => text.replace("record_key)", "record_key) DEFERRABLE INITIALLY DEFERRED")),
+      /is DEFERRABLE/,
+    ],
     ["UNLOGGED", () => layout((text) => text.replace("TABLE", "UNLOGGED TABLE")), /a crash would empty it/],
     [
       "row level security",
@@ -211,13 +216,73 @@ describe("a ledger that is gone or another", () => {
     await expect(open({ requireExisting: true })).rejects.toMatchObject({ code: "CELLKIT_LEDGER_MISSING" });
   });
 
+  it.each<[string, () => Promise<unknown>]>([
+    ["emptied", () => sql(`TRUNCATE ${table}`)],
+    [
+      "made anew, with another ledger of that name",
+      async () => {
+        await sql(`DROP TABLE ${table}`);
+        await open();
+      },
+    ],
+  ])("its table was %s: no call finds an id free, and the connections are the old ones", async (_, empty) => {
+    const ledger = await open();
+    const limited = await open({ capacity: 10 });
+    await ledger.claim("id", "body", async () => A);
+    // Before the look of a claim, and between it and the INSERT.
+    const between = ledger.claim("other", "body", async () => {
+      await empty();
+      return A;
+    });
+    const gone = unavailable(/another ledger lies there than was opened/);
+    await expect(between).rejects.toMatchObject(gone);
+    for (const one of [ledger, limited]) {
+      await expect(one.claim("id", "other body", async () => A)).rejects.toMatchObject(gone);
+      await expect(one.lookup("id")).rejects.toMatchObject(gone);
+      await expect(one.restore("d".repeat(64), { backend: A, bodyHash: "x" })).rejects.toMatchObject(gone);
+      await expect(one.count()).rejects.toMatchObject(gone);
+      await expect(one.entries()[Symbol.asyncIterator]().next()).rejects.toMatchObject(gone);
+    }
+    expect(await sql(`SELECT * FROM ${table} WHERE record_key <> 'ledger'`)).toEqual([]);
+  });
+
+  it("its table was emptied between the look and the count of a claim under a capacity", async () => {
+    const ledger = await open({ capacity: 10 });
+    const claim = ledger.claim("id", "body", async () => {
+      await sql(`TRUNCATE ${table}`);
+      return A;
+    });
+    await expect(claim).rejects.toMatchObject(unavailable(/another ledger lies there/));
+  });
+
   it("is found out when connections are made anew", async () => {
     const ledger = await open();
     await sql(`UPDATE ${table} SET claim_nonce = 'another' WHERE record_key = 'ledger'`);
     await sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cellkit-ledger'",
     );
-    await expect(ledger.lookup("id")).rejects.toMatchObject(unavailable(/another ledger lies at/));
+    await expect(ledger.lookup("id")).rejects.toMatchObject(unavailable(/another ledger lies there/));
+  });
+});
+
+describe("an INSERT that the server takes and does not make", () => {
+  it.each<[string, (name: string) => string]>([
+    [
+      "a trigger swallows it",
+      (name) =>
+        `CREATE FUNCTION swallow_${name}() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; ` +
+        `CREATE TRIGGER swallow BEFORE INSERT ON ${name} FOR EACH ROW EXECUTE FUNCTION swallow_${name}()`,
+    ],
+    ["a rule turns it away", (name) => `CREATE RULE swallow AS ON INSERT TO ${name} DO INSTEAD NOTHING`],
+  ])("%s: nobody is told new", async (_, swallow) => {
+    const ledger = await open();
+    const limited = await open({ capacity: 10 });
+    await sql(swallow(table));
+    for (const one of [ledger, limited]) {
+      const lost = { code: "CELLKIT_LEDGER_UNAVAILABLE", recorded: "maybe" };
+      await expect(one.claim("id", "body", async () => A)).rejects.toMatchObject(lost);
+      await expect(one.restore("d".repeat(64), { backend: A, bodyHash: "x" })).rejects.toMatchObject(lost);
+    }
   });
 });
 
