@@ -12,11 +12,6 @@ const table: readonly [string, errors.BucketError, RegExp][] = [
     new errors.BucketUnreachableError("s3://b", "ECONNREFUSED", { cause }),
     /ECONNREFUSED.*endpoint/,
   ],
-  [
-    "UNREACHABLE",
-    new errors.BucketUnreachableError("s3://b", "503 SlowDown", { cause }),
-    /s3:\/\/b answered with a failure \(503 SlowDown\)/,
-  ],
   ["ACCESS_DENIED", new errors.BucketAccessDeniedError("s3://b", "403", { cause }), /403.*credentials/],
   ["NO_BUCKET", new errors.NoBucketError("s3://b", { cause }), /s3:\/\/b does not exist; create it/],
   ["FULL", new errors.BucketFullError("/d", { cause }), /no space left.*add disk space/],
@@ -53,6 +48,11 @@ describe("errors", () => {
     expect(error.message).toMatch(message);
     expect(error.cause).toBe(cause);
     expect(error).toBeInstanceOf(errors.BucketError);
+  });
+
+  it("do not call a store silent that answers with a failure", () => {
+    const { message } = new errors.BucketUnreachableError("s3://b", "503 SlowDown");
+    expect(message).toMatch(/s3:\/\/b answered with a failure \(503 SlowDown\)/);
   });
 
   it("are all in the README, and nothing else is", async () => {

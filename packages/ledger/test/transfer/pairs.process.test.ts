@@ -58,8 +58,14 @@ describe("every binding is there after a move", () => {
     const exported = await exportToFile(source, file);
     expect(exported).toMatchObject({ recordCount: COUNT, leftOutCount: 0 });
     const read = () => createReadStream(file);
-    expect(await importLedger(target, read)).toMatchObject({ recordCount: COUNT, addedCount: COUNT });
-    expect(await importLedger(target, read)).toMatchObject({ addedCount: 0, presentCount: COUNT });
+    expect(await importLedger(target, read, { anyName: true })).toMatchObject({
+      recordCount: COUNT,
+      addedCount: COUNT,
+    });
+    expect(await importLedger(target, read, { anyName: true })).toMatchObject({
+      addedCount: 0,
+      presentCount: COUNT,
+    });
     const claims = await Promise.all(
       ids.map((id) => target.claim(id, `body of ${id}`, async () => "http://nobody")),
     );
