@@ -37,9 +37,11 @@ export interface Ledger extends AsyncDisposable {
   /**
    * Binds an id to an owner, once. Claiming again with the same bytes finds the first owner.
    * @param id its UTF-8 bytes are hashed with BLAKE3-256; the id itself is never stored. 1 to 4,096 bytes
-   * @param body the exact bytes that the id stands for
+   * @param body the exact bytes that the id stands for; of a text, its UTF-8 bytes
    * @param chooseOwner answers the origin for a new id. Called only when a first look did not find the id, and before any lock;
-   *   if somebody else claims the id meanwhile, what it chose is dropped
+   *   if somebody else claims the id meanwhile, what it chose is dropped. Nothing limits its time: it must end by itself, or the
+   *   claim be given a `signal`; until then the claim waits, and so does {@link Ledger.close}
+   * @throws LedgerOptionError (CELLKIT_LEDGER_OPTION) for an id or a body of another kind, or with half of a surrogate pair
    * @throws OwnerChoiceError (CELLKIT_LEDGER_OWNER) when chooseOwner rejects or its answer is no origin: nothing was written
    * @throws CorruptRecordError (CELLKIT_LEDGER_CORRUPT) when the id's record cannot be read as one; it is left as it is
    * @throws LedgerBusyError (CELLKIT_LEDGER_BUSY) when others held the lock for too long: nothing was written
@@ -69,7 +71,7 @@ export interface Ledger extends AsyncDisposable {
   /** How many records there are, counted anew. */
   count(options?: LedgerCallOptions): Promise<number>;
 
-  /** Lets running calls end, then frees everything. Calls after it throw LedgerClosedError (CELLKIT_LEDGER_CLOSED). */
+  /** Lets running calls end, the choosing of owners included, then frees everything. Calls after it throw LedgerClosedError (CELLKIT_LEDGER_CLOSED). */
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /** A ledger in the memory of one process, which forgets everything when that process ends: for tests, never for a router. */
 import { randomUUID } from "node:crypto";
-import { answerExisting, callChooseOwner, checkId, checkOwner } from "./core/claim-check.ts";
+import { answerExisting, callChooseOwner, checkBody, checkId, checkOwner } from "./core/claim-check.ts";
 import {
   checkKey,
   checkQuarantine,
@@ -106,6 +106,7 @@ class MemoryLedger implements StoredLedger {
   ): Promise<Claim> {
     this.#begin(options);
     checkId(id);
+    checkBody(body);
     const key = this.#digest.key(id);
     const bodyHash = this.#digest.bodyHash(body);
     const known = this.#answerKnown(key, bodyHash);

@@ -1,6 +1,6 @@
 /** A ledger in a bucket: create-if-absent is the claim. */
 import type { Bucket } from "@cellkit/bucket";
-import { answerExisting, callChooseOwner, checkId, checkOwner } from "../core/claim-check.ts";
+import { answerExisting, callChooseOwner, checkBody, checkId, checkOwner } from "../core/claim-check.ts";
 import {
   checkKey,
   checkQuarantine,
@@ -107,6 +107,7 @@ class BucketLedger implements StoredLedger {
   ): Promise<Claim> {
     return this.#run(signal, async () => {
       checkId(id);
+      checkBody(body);
       const key = this.#digest.key(id);
       const bodyHash = this.#digest.bodyHash(body);
       const found = await this.#store.look(key, signal);

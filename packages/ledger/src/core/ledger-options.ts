@@ -24,9 +24,14 @@ export function resolveLedgerOptions(
   options: LedgerOptions,
   defaults: { capacity: number | undefined; now: () => number },
 ): ResolvedLedgerOptions {
-  const { name = DEFAULT_LEDGER_NAME, capacity = defaults.capacity } = options;
-  if (!/^[a-z0-9-]{1,64}$/.test(name))
+  const { name = DEFAULT_LEDGER_NAME, capacity = defaults.capacity, now = defaults.now } = options;
+  if (typeof name !== "string" || !/^[a-z0-9-]{1,64}$/.test(name))
     throw new LedgerOptionError(`a ledger's name has 1 to 64 of a-z 0-9 -, unlike ${JSON.stringify(name)}`);
+  if (typeof now !== "function") throw new LedgerOptionError(`now must be a function, not ${typeof now}`);
+  // A text "false" would be true.
+  for (const option of ["retirable", "requireExisting"] as const)
+    if (!["undefined", "boolean"].includes(typeof options[option]))
+      throw new LedgerOptionError(`${option} must be true or false, not ${typeof options[option]}`);
   if (capacity !== undefined && !(Number.isSafeInteger(capacity) && capacity >= 1))
     throw new LedgerOptionError(`capacity must be an integer of 1 or more, not ${capacity}`);
   return {
@@ -34,7 +39,7 @@ export function resolveLedgerOptions(
     capacity,
     retirable: options.retirable ?? false,
     requireExisting: options.requireExisting ?? false,
-    now: options.now ?? defaults.now,
+    now,
   };
 }
 
@@ -46,6 +51,6 @@ export function checkQuarantine(quarantineMs: number): void {
 
 /** @throws LedgerOptionError for a key that is not 64 lowercase hex digits */
 export function checkKey(key: string): void {
-  if (!/^[0-9a-f]{64}$/.test(key))
+  if (typeof key !== "string" || !/^[0-9a-f]{64}$/.test(key))
     throw new LedgerOptionError("a record's key is 64 lowercase hex digits, the BLAKE3-256 of its id");
 }

@@ -64,7 +64,7 @@ export async function openWithCalls(
   const { lockTimeoutMs = DEFAULT_LOCK_TIMEOUT_MS } = options;
   if (!(Number.isFinite(lockTimeoutMs) && lockTimeoutMs >= 0))
     throw new LedgerOptionError(`lockTimeoutMs must be a number of 0 or more, not ${lockTimeoutMs}`);
-  if (options.directory === "" || options.directory.includes("\0"))
+  if (typeof options.directory !== "string" || options.directory === "" || options.directory.includes("\0"))
     throw new LedgerOptionError("a ledger's directory is a path, neither empty nor with NUL bytes");
   const top = resolve(options.directory);
   const wanted = name === DEFAULT_LEDGER_NAME ? top : join(top, name);

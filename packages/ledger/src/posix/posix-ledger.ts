@@ -1,5 +1,5 @@
 /** A ledger in a directory: what its calls do, step by step; each step has a file of its own. */
-import { answerExisting, callChooseOwner, checkId, checkOwner } from "../core/claim-check.ts";
+import { answerExisting, callChooseOwner, checkBody, checkId, checkOwner } from "../core/claim-check.ts";
 import { checkKey, checkQuarantine } from "../core/ledger-options.ts";
 import type { Digest } from "../digest.ts";
 import { LedgerClosedError, LedgerError, NotRetirableError } from "../errors.ts";
@@ -63,6 +63,7 @@ export class PosixLedger implements StoredLedger {
     const startedMs = performance.now();
     return this.#run(options, async () => {
       checkId(id);
+      checkBody(body);
       const { digest, emit } = this.#parts;
       try {
         const claim = await this.#claim(digest.key(id), digest.bodyHash(body), chooseOwner, options.signal);

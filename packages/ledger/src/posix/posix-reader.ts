@@ -25,7 +25,7 @@ export async function openPosixReader(options: {
   name?: string | undefined;
 }): Promise<LedgerReader> {
   const { name } = resolveLedgerOptions({ name: options.name }, { capacity: undefined, now: Date.now });
-  if (options.directory === "" || options.directory.includes("\0"))
+  if (typeof options.directory !== "string" || options.directory === "" || options.directory.includes("\0"))
     throw new LedgerOptionError("a ledger's directory is a path, neither empty nor with NUL bytes");
   const top = resolve(options.directory);
   const wanted = name === DEFAULT_LEDGER_NAME ? top : join(top, name);

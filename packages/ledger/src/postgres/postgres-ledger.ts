@@ -1,6 +1,6 @@
 /** Claims as rows of a table whose primary key decides races; see table.ts for the layout and record-writer.ts for the one hard part. */
 import { randomUUID } from "node:crypto";
-import { answerExisting, callChooseOwner, checkId, checkOwner } from "../core/claim-check.ts";
+import { answerExisting, callChooseOwner, checkBody, checkId, checkOwner } from "../core/claim-check.ts";
 import { checkKey, checkQuarantine } from "../core/ledger-options.ts";
 import type { Digest } from "../digest.ts";
 import {
@@ -71,6 +71,7 @@ export class PostgresLedger implements StoredLedger {
   ): Promise<Claim> {
     this.#begin(signal);
     checkId(id);
+    checkBody(body);
     const { digest } = this.#parts;
     const key = digest.key(id);
     const bodyHash = digest.bodyHash(body);

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { answerExisting, callChooseOwner, checkId, checkOwner } from "../../src/core/claim-check.ts";
+import {
+  answerExisting,
+  callChooseOwner,
+  checkBody,
+  checkId,
+  checkOwner,
+} from "../../src/core/claim-check.ts";
+import type { Owner } from "../../src/ledger.ts";
 
 const OWNER = "CELLKIT_LEDGER_OWNER";
 const OPTION = "CELLKIT_LEDGER_OPTION";
@@ -16,12 +23,45 @@ it("an id has 1 to 4,096 bytes", () => {
     );
 });
 
+it.each<[unknown, RegExp]>([
+  [Buffer.from("id"), /is a text, not Uint8Array/],
+  [5, /not number/],
+  [undefined, /not undefined/],
+  [null, /not null/],
+  ["\ud800", /half of a surrogate pair/],
+  ["a\udc00b", /half of a surrogate pair/],
+])("an id that is %j is refused", (id, message) => {
+  expect(() => checkId(id as string)).toThrow(
+    expect.objectContaining({ code: OPTION, message: expect.stringMatching(message) }),
+  );
+});
+
+it("a body is bytes, or a text that has bytes", () => {
+  for (const body of ["", "\ud83d\ude00", new Uint8Array(1), Buffer.alloc(0)])
+    expect(() => checkBody(body)).not.toThrow();
+  for (const [body, message] of [
+    ["\ud800", /half of a surrogate pair/],
+    [new Uint16Array(1), /not Uint16Array/],
+    [[1], /not Array/],
+    [undefined, /not undefined/],
+  ] as const)
+    expect(() => checkBody(body as unknown as string)).toThrow(
+      expect.objectContaining({ code: OPTION, message: expect.stringMatching(message) }),
+    );
+});
+
 it("an owner to be restored has an origin, and its record fits", () => {
   const backend = "http://n";
   expect(() => checkOwner({ backend, bodyHash: "anything" })).not.toThrow();
   for (const owner of [
     { backend: "https://n", bodyHash: "h" },
     { backend, bodyHash: "h".repeat(4_096) },
+    { backend, bodyHash: "" },
+    { backend, bodyHash: "a\0b" },
+    { backend, bodyHash: "\ud800" },
+    { backend } as Owner,
+    { backend: 5, bodyHash: "h" } as unknown as Owner,
+    undefined as unknown as Owner,
   ])
     expect(() => checkOwner(owner)).toThrow(expect.objectContaining({ code: OPTION }));
 });

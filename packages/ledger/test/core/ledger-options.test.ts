@@ -33,6 +33,17 @@ it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])("no capacit
   );
 });
 
+it.each<[string, unknown]>([
+  ["name", 5],
+  ["retirable", "false"],
+  ["requireExisting", 1],
+  ["now", 7],
+])("%s is not %j", (option, value) => {
+  expect(() => resolveLedgerOptions({ [option]: value }, { capacity: undefined, now })).toThrow(
+    expect.objectContaining({ code: OPTION }),
+  );
+});
+
 it("a quarantine is a number of milliseconds, 0 or more", () => {
   for (const ok of [0, 0.5, 600_000]) expect(() => checkQuarantine(ok)).not.toThrow();
   for (const bad of [-1, Number.NaN, Number.POSITIVE_INFINITY])
@@ -48,6 +59,7 @@ it("a key is 64 lowercase hex digits", () => {
     "A".repeat(64),
     `${"a".repeat(63)}g`,
     `${"a".repeat(64)}\n`,
+    ["a".repeat(64)] as unknown as string,
   ])
     expect(() => checkKey(bad)).toThrow(refusal(/64 lowercase hex digits/));
 });
