@@ -1,6 +1,6 @@
 // The file of an import: a path, or what comes in on standard input, which has to be read twice.
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdtemp, open, rm } from "node:fs/promises";
+import { constants, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -17,10 +17,16 @@ export interface ImportFile {
 export async function openImportFile(path: string, signal: AbortSignal): Promise<ImportFile> {
   if (path === "-") return spool(signal);
   try {
-    const file = await open(path, "r");
-    const isDirectory = (await file.stat()).isDirectory();
+    // A pipe that nobody writes to would keep the process, whatever its signals.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const kind = await file.stat();
     await file.close();
-    if (isDirectory) throw new ImportFileError(path, "it is a directory");
+    if (kind.isDirectory()) throw new ImportFileError(path, "it is a directory");
+    if (!kind.isFile())
+      throw new ImportFileError(
+        path,
+        "it is no file that can be read twice: let it be standard input, with - < FILE",
+      );
   } catch (cause) {
     if (cause instanceof ImportFileError) throw cause;
     throw new ImportFileError(path, (cause as NodeJS.ErrnoException).code ?? String(cause), { cause });

@@ -1,11 +1,12 @@
 // `cellkit ledger …` when what it reads, and what it writes to, is not as it should be.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir } from "node:fs/promises";
+import { open, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { openLedger } from "@cellkit/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cellkitCommand } from "../src/index.ts";
 
+import { Command, run } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
 
 let directory: TemporaryDirectory;
@@ -20,6 +21,13 @@ beforeAll(async () => {
 });
 afterAll(() => directory.remove());
 const path = (name: string): string => `${directory.path}/${name}`;
+
+/** Whether a process reads a file. */
+async function isOpen(pid: number | undefined, file: string): Promise<boolean> {
+  const names = await readdir(`/proc/${pid}/fd`);
+  const files = await Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => "")));
+  return files.includes(file);
+}
 
 describe("what cannot be written is never told as done", () => {
   it("an export that the disk has no room for leaves no file", async () => {
@@ -47,5 +55,41 @@ describe("what cannot be written is never told as done", () => {
     expect(await once(child, "close")).toEqual([1, null]);
     expect(said).toMatch(/EFBIG/);
     expect((await readdir(directory.path)).filter((name) => name.startsWith("cut"))).toEqual([]);
+  });
+});
+
+describe("import", () => {
+  it("of a file that is not whole makes no ledger", async () => {
+    const { stdout } = await run(["ledger", "export", url, "-"]);
+    await writeFile(path("cut.ndjson"), `${stdout.slice(0, -1).join("\n")}\n`);
+    const imported = await run(["ledger", "import", path("none"), path("cut.ndjson")]);
+    expect(imported).toMatchObject({ code: 1, stderr: [expect.stringContaining("it was cut off")] });
+    expect(await readdir(directory.path)).not.toContain("none");
+  });
+
+  it("a pipe is refused, and a signal ends the reading of a file that is long", async () => {
+    const pipe = path("pipe");
+    execFileSync("mkfifo", [pipe]);
+    const refused = await run(["ledger", "import", path("none"), pipe]);
+    expect(refused).toMatchObject({ code: 2, stderr: [expect.stringContaining("- <")] });
+    await rm(pipe);
+    const file = await open(path("long"), "w");
+    const header = { format: "cellkit-ledger-export", version: 1, ledger: "executions", ledgerId: "" };
+    await file.writeFile(`${JSON.stringify(header)}\n`);
+    for (let at = 0; at < 200_000; at += 5_000) {
+      const keys = Array.from({ length: 5_000 }, (_, one) => (at + one).toString(16).padStart(64, "0"));
+      const lines = keys.map((key) => `{"key":"${key}","backend":"http://a","body_hash":"x"}\n`);
+      await file.writeFile(lines.join(""));
+    }
+    await file.close();
+    const command = new Command(["ledger", "import", path("none"), path("long")]);
+    await command.process.until(
+      "reading the file",
+      async () => isOpen(command.process.pid, path("long")),
+      20_000,
+    );
+    command.process.signal("SIGINT");
+    expect(await command.outcome()).toMatchObject({ code: 130, stderr: [] });
+    expect(await readdir(directory.path)).not.toContain("none");
   });
 });

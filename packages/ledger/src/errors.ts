@@ -130,16 +130,31 @@ export class NotRetirableError extends LedgerError {
   }
 }
 
-/** A file is no export of a ledger, or not a whole one. Nothing of it was written. */
+/** A file is no export of a ledger, or not a whole one. Nothing of it was written, unless it changed while it was read. */
 export class LedgerExportError extends LedgerError {
   override readonly name = "LedgerExportError";
   readonly code = "CELLKIT_LEDGER_EXPORT";
+  /** What is wrong with it, without the sentences around it. */
+  readonly problem: string;
 
-  constructor(problem: string, options?: ErrorOptions) {
+  /** @param message in place of the usual one */
+  constructor(problem: string, options: ErrorOptions & { message?: string } = {}) {
+    const { message, ...rest } = options;
     super(
-      `this is no whole export of a ledger: ${problem}. Nothing of it was written; export again`,
-      options,
+      message ?? `this is no whole export of a ledger: ${problem}. Nothing of it was written; export again`,
+      rest,
     );
+    this.problem = problem;
+  }
+
+  /** Of a file that was whole when it was read for the first time. */
+  static changed(problem: string, writtenCount: number, options: ErrorOptions): LedgerExportError {
+    const message = `the file changed while it was imported: ${problem}. ${
+      writtenCount === 0
+        ? "Nothing of it was written"
+        : `${writtenCount} of its bindings were written before that`
+    }; see that nobody changes it, and import it again`;
+    return new LedgerExportError(problem, { ...options, message });
   }
 }
 

@@ -68,6 +68,6 @@ export {
   exportLedger,
   type ImportOptions,
   type ImportSummary,
+  type ImportTarget,
   importLedger,
-  readExportHead,
 } from "./transfer/transfer.ts";

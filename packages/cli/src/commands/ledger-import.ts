@@ -1,5 +1,6 @@
 // `cellkit ledger import URL FILE`: bindings of another ledger.
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
+import type { ExportHead, ImportTarget } from "@cellkit/ledger";
 import { z } from "zod";
 import { LedgerAbsentError, LedgerPlaceError } from "../errors.ts";
 import { openImportFile } from "../import-file.ts";
@@ -13,6 +14,7 @@ import {
   readPlace,
 } from "../ledger-options.ts";
 import { counted } from "../plural.ts";
+import { jsonLine, printable } from "../printable.ts";
 
 /** The command's options. */
 export const ledgerImportOptions = z.strictObject({
@@ -63,41 +65,29 @@ export const ledgerImport = defineCommand<typeof ledgerImportOptions, CommandCon
     { command: "cellkit ledger import s3://cells/router bindings.ndjson", description: "Do it" },
   ],
   async run(config, { defer, note, print, signal }) {
-    const { importLedger, readExportHead } = await import("@cellkit/ledger");
+    const { importLedger } = await import("@cellkit/ledger");
     const { dryRun, capacity } = config;
     const file = await openImportFile(config.file, signal);
     defer("the file", () => file.close());
-    const head = await readExportHead(file.read());
-    const name = config.name ?? checkedName(head.ledger);
-    if (name !== head.ledger)
-      note(`the file is of the ledger ${head.ledger}, and goes into ${name}, as --name says`);
-    const place = { ...config, name };
-    const directory = await directoryOf(place);
-    if (directory !== undefined && !dryRun) await checkBeforeWriting(directory, note);
-    // A dry run only reads, as `ls` does.
-    const opened = dryRun
-      ? readPlace(place)
-      : openPlace(place, {
-          requireExisting: config.requireExisting,
-          ...(capacity === undefined ? {} : { capacity }),
-        });
-    const ledger = await opened.catch((error: unknown) => {
-      if (dryRun && !config.requireExisting && error instanceof LedgerAbsentError) return undefined;
-      throw error;
-    });
-    if (ledger !== undefined) defer("the ledger", () => ledger.close());
-    else note("no ledger has been created there yet");
-    const result = await importLedger(ledger, () => file.read(), {
+    const isDirectory = (await directoryOf({ url: config.url, name: "executions" })) !== undefined;
+    let name = config.name ?? "";
+    const open = (head: ExportHead) => {
+      name = config.name ?? checkedName(head.ledger);
+      if (name !== head.ledger)
+        note(`the file is of the ledger ${printable(head.ledger)}, and goes into ${name}, as --name says`);
+      return openTarget({ ...config, name }, { defer, note });
+    };
+    const result = await importLedger(open, () => file.read(), {
       dryRun,
       anyName: true,
-      capacity: capacity ?? (directory === undefined ? undefined : DIRECTORY_CAPACITY),
+      capacity: capacity ?? (isDirectory ? DIRECTORY_CAPACITY : undefined),
       signal,
       onProgress: (done, all) => {
         if (done % 10_000 === 0) note(`${done} of ${all}`);
       },
     });
     const { recordCount, addedCount, presentCount, conflictCount, corruptCount, fullCount } = result;
-    if (config.json) print(JSON.stringify({ ledger: name, ...result }));
+    if (config.json) print(jsonLine({ ledger: name, ...result }));
     else {
       const counts = `${dryRun ? "to be added" : "added"} ${addedCount}, present ${presentCount}, conflict ${conflictCount}, corrupt ${corruptCount}, full ${fullCount}`;
       print(`${counted(recordCount, "binding")}: ${counts}`);
@@ -120,6 +110,27 @@ export const ledgerImport = defineCommand<typeof ledgerImportOptions, CommandCon
     return conflictCount + corruptCount + fullCount > 0 ? 1 : 0;
   },
 });
+
+/** Opens what the bindings go into, once the file is known to be whole: nothing is created for another one. */
+async function openTarget(
+  config: z.output<typeof ledgerImportOptions> & { name: string },
+  { defer, note }: Pick<CommandContext, "defer" | "note">,
+): Promise<ImportTarget> {
+  const { capacity, dryRun, requireExisting } = config;
+  const directory = await directoryOf(config);
+  if (directory !== undefined && !dryRun) await checkBeforeWriting(directory, note);
+  // A dry run only reads, as `ls` does.
+  const opened = dryRun
+    ? readPlace(config)
+    : openPlace(config, { requireExisting, ...(capacity === undefined ? {} : { capacity }) });
+  const ledger = await opened.catch((error: unknown) => {
+    if (dryRun && !requireExisting && error instanceof LedgerAbsentError) return undefined;
+    throw error;
+  });
+  if (ledger !== undefined) defer("the ledger", () => ledger.close());
+  else note("no ledger has been created there yet");
+  return ledger;
+}
 
 /** What a directory holds unless it is told otherwise. */
 const DIRECTORY_CAPACITY = 100_000;

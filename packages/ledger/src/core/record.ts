@@ -36,7 +36,7 @@ export function parseRecord(bytes: Uint8Array): { owner: Owner } | { problem: st
 }
 
 /** The members of a flat object in their order; undefined if the text is anything else. */
-function parseMembers(text: string): [string, unknown][] | undefined {
+export function parseMembers(text: string): [string, unknown][] | undefined {
   const open = /^[ \t\n\r]*\{/.exec(text);
   if (open === null) return undefined;
   const members: [string, unknown][] = [];

@@ -10,9 +10,9 @@
 import { createHash, type Hash } from "node:crypto";
 import { z } from "zod";
 import { originProblem } from "../core/origin.ts";
-import { MAX_RECORD_BYTES } from "../core/record.ts";
+import { formatRecord, MAX_RECORD_BYTES, parseMembers } from "../core/record.ts";
 import { LedgerExportError } from "../errors.ts";
-import type { Owner } from "../ledger.ts";
+import type { LedgerCallOptions, Owner } from "../ledger.ts";
 
 /** A record's line has its own bytes, its key, and what JSON adds. */
 const MAX_LINE_BYTES = MAX_RECORD_BYTES + 1_024;
@@ -25,7 +25,7 @@ const headSchema = z.strictObject({
 });
 const recordSchema = z.strictObject({
   key: z.string().regex(/^[0-9a-f]{64}$/),
-  backend: z.string().refine((text) => originProblem(text) === undefined),
+  backend: z.string(),
   body_hash: z.string(),
 });
 const endSchema = z.strictObject({
@@ -45,6 +45,25 @@ export interface ExportHead {
 export interface ExportRecord {
   key: string;
   owner: Owner;
+}
+
+/** What a file says of itself in its last line. */
+export interface ExportEnd {
+  recordCount: number;
+  /** `sha256:` and 64 lowercase hex digits. */
+  digest: string;
+}
+
+/** Why a binding cannot travel, since not every store could keep it; words that go behind "its". */
+export function bindingProblem(owner: Owner): string | undefined {
+  const { backend, bodyHash } = owner;
+  const problem = originProblem(backend);
+  if (problem !== undefined) return `backend is ${problem}`;
+  if (bodyHash === "") return "body hash is empty";
+  if (/[\p{Cc}\p{Cs}]/u.test(bodyHash)) return "body hash has characters that no hash has";
+  return Buffer.byteLength(formatRecord(owner)) > MAX_RECORD_BYTES
+    ? `record would have more than ${MAX_RECORD_BYTES} bytes`
+    : undefined;
 }
 
 /** Makes the lines of a file, in their order. */
@@ -75,16 +94,17 @@ export class ExportWriter {
 /**
  * Reads a file: first its head, then its records, and at the end whether it is whole. What was yielded before an error is
  * not to be trusted: read once for the check alone, then again.
- * @throws LedgerExportError (CELLKIT_LEDGER_EXPORT)
+ * @throws LedgerExportError (CELLKIT_LEDGER_EXPORT), and the reason of the signal, which is looked at for each piece
  */
 export async function* readExport(
   bytes: AsyncIterable<Uint8Array>,
-): AsyncGenerator<{ head: ExportHead } | { record: ExportRecord }, void> {
+  { signal }: LedgerCallOptions = {},
+): AsyncGenerator<{ head: ExportHead } | { record: ExportRecord } | { end: ExportEnd }, void> {
   const hash = createHash("sha256");
   let number = 0;
   let count = 0;
   let ended = false;
-  for await (const line of splitLines(bytes)) {
+  for await (const line of splitLines(bytes, signal)) {
     number += 1;
     if (ended) throw new LedgerExportError(`line ${number} comes after its last one`);
     const value = jsonOf(line, number);
@@ -100,31 +120,49 @@ export async function* readExport(
         if (end.data.digest !== `sha256:${hash.digest("hex")}`)
           throw new LedgerExportError("its bytes are not those that its last line vouches for");
         ended = true;
+        yield { end: { recordCount: count, digest: end.data.digest } };
         continue;
       }
       const record = recordSchema.safeParse(value);
       if (!record.success) throw new LedgerExportError(`line ${number} is no record`);
       count += 1;
       const { key, backend, body_hash: bodyHash } = record.data;
-      yield { record: { key, owner: { backend, bodyHash } } };
+      const owner = { backend, bodyHash };
+      const problem = bindingProblem(owner);
+      if (problem !== undefined)
+        throw new LedgerExportError(`line ${number} is no record that a ledger could keep: its ${problem}`);
+      yield { record: { key, owner } };
     }
     hash.update(line).update("\n");
   }
   if (!ended) throw new LedgerExportError("it was cut off: its last line is missing");
 }
 
+/** All lines are flat. A member that is there twice would be read in two ways. */
 function jsonOf(line: Uint8Array, number: number): unknown {
+  let text: string;
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line));
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line);
   } catch (cause) {
-    throw new LedgerExportError(`line ${number} is no JSON`, { cause });
+    throw new LedgerExportError(`line ${number} is no JSON: it is not UTF-8`, { cause });
   }
+  const members = parseMembers(text);
+  if (members === undefined)
+    throw new LedgerExportError(`line ${number} is no JSON object of texts and whole numbers`);
+  const value = Object.fromEntries(members);
+  if (Object.keys(value).length !== members.length)
+    throw new LedgerExportError(`line ${number} has the same member twice`);
+  return value;
 }
 
 /** Lines without their line break; the last one must have one, too. */
-async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+async function* splitLines(
+  bytes: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array, void> {
   let rest: Uint8Array = new Uint8Array();
   for await (const chunk of bytes) {
+    signal?.throwIfAborted();
     let text = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     for (let end = text.indexOf(0x0a); end >= 0; end = text.indexOf(0x0a)) {
       yield text.subarray(0, end);

@@ -3,8 +3,9 @@ import { CorruptRecordError, LedgerExportError, LedgerOptionError } from "../err
 import type { LedgerCallOptions, LedgerReader, StoredLedger } from "../ledger.ts";
 import { maybeStaging } from "../posix/staging.ts";
 import { BindingsDigest } from "./bindings-digest.ts";
+import { checkExport } from "./check-export.ts";
 import { entryKind } from "./entry-kind.ts";
-import { type ExportHead, ExportWriter, readExport } from "./export-file.ts";
+import { bindingProblem, type ExportHead, ExportWriter, readExport } from "./export-file.ts";
 
 /** How many records are on their way into a ledger at the same time; a POSIX ledger makes one group of them. */
 const IMPORT_PARALLEL_COUNT = 64;
@@ -43,6 +44,8 @@ export async function* exportLedger(
     } else if (owner === undefined)
       throw new CorruptRecordError(ledger.url, key, problem ?? "it cannot be read");
     else {
+      const odd = bindingProblem(owner);
+      if (odd !== undefined) throw new CorruptRecordError(ledger.url, key, `its ${odd}`);
       recordCount += 1;
       digest.add(key, owner);
       yield writer.record({ key, owner });
@@ -85,26 +88,30 @@ export interface ImportOptions extends LedgerCallOptions {
   onProgress?: (doneCount: number, recordCount: number) => void;
 }
 
+/** What an import can go into. Undefined, for a dry run, stands for a ledger that does not exist yet. */
+export type ImportTarget = StoredLedger | LedgerReader | undefined;
+
 /**
  * Writes the bindings of an export into a ledger, and never over one that is there. The file is read twice: a cut one is
  * refused before anything is written. Doing it again goes on where it broke off.
- * @param ledger for a dry run one that is open for reading will do; undefined stands for one that does not exist yet
+ * @param into for a dry run one that is open for reading will do; or how to open it, asked once the file is known to be whole
  * @param read opens the file from its beginning
- * @throws LedgerExportError (CELLKIT_LEDGER_EXPORT), LedgerOptionError (CELLKIT_LEDGER_OPTION) for a ledger of another name, and what
- *   `restore` of the ledger throws
+ * @throws LedgerExportError (CELLKIT_LEDGER_EXPORT), LedgerOptionError (CELLKIT_LEDGER_OPTION) for a ledger of another name, the reason
+ *   of the signal, and what `restore` of the ledger throws
  */
 export async function importLedger(
-  ledger: StoredLedger | LedgerReader | undefined,
+  into: ImportTarget | ((head: ExportHead) => Promise<ImportTarget>),
   read: () => AsyncIterable<Uint8Array>,
   options: ImportOptions = {},
 ): Promise<ImportSummary> {
+  const { head, recordCount, bindingsDigest, fileDigest } = await checkExport(read(), options);
+  const ledger = typeof into === "function" ? await into(head) : into;
   const target = ledger !== undefined && "restore" in ledger ? ledger : undefined;
   const { dryRun = target === undefined, anyName = false, onProgress, signal } = options;
   if (!dryRun && target === undefined)
     throw new LedgerOptionError(
       "a ledger that is open for reading only can be imported into by a dry run only",
     );
-  const { head, recordCount, bindingsDigest } = await checkExport(read());
   if (ledger !== undefined && ledger.name !== head.ledger && !anyName)
     throw new LedgerOptionError(
       `the file was made from a ledger of the name ${JSON.stringify(head.ledger)}, and this one is ${ledger.name}: open the other, or set anyName`,
@@ -134,18 +141,28 @@ export async function importLedger(
     doneCount += 1;
     onProgress?.(doneCount, recordCount);
   };
-  for await (const line of readExport(read())) {
-    if (!("record" in line)) continue;
-    signal?.throwIfAborted();
-    if (failure !== undefined) break;
-    const { key, owner } = line.record;
-    const one: Promise<void> = place(key, owner)
-      .catch((error: unknown) => {
-        failure ??= error;
-      })
-      .finally(() => running.delete(one));
-    running.add(one);
-    if (running.size >= IMPORT_PARALLEL_COUNT) await Promise.race(running);
+  try {
+    let isSame = false;
+    for await (const line of readExport(read(), { signal })) {
+      if ("end" in line) isSame = line.end.digest === fileDigest;
+      if (!("record" in line)) continue;
+      signal?.throwIfAborted();
+      if (failure !== undefined) break;
+      const { key, owner } = line.record;
+      const one: Promise<void> = place(key, owner)
+        .catch((error: unknown) => {
+          failure ??= error;
+        })
+        .finally(() => running.delete(one));
+      running.add(one);
+      if (running.size >= IMPORT_PARALLEL_COUNT) await Promise.race(running);
+    }
+    if (failure === undefined && !isSame) throw new LedgerExportError("it is another one now");
+  } catch (cause) {
+    await Promise.all(running);
+    // It was whole a moment ago.
+    if (!(cause instanceof LedgerExportError)) throw cause;
+    throw LedgerExportError.changed(cause.problem, dryRun ? 0 : summary.addedCount, { cause });
   }
   await Promise.all(running);
   if (failure !== undefined) throw failure;
@@ -179,32 +196,6 @@ async function countRecords(
     if (kind === "record" || kind === "corrupt") count += 1;
   }
   return count;
-}
-
-/** The first line of a file: which ledger it was made from. @throws LedgerExportError (CELLKIT_LEDGER_EXPORT) */
-export async function readExportHead(bytes: AsyncIterable<Uint8Array>): Promise<ExportHead> {
-  for await (const line of readExport(bytes)) if ("head" in line) return line.head;
-  throw new LedgerExportError("it is empty");
-}
-
-/** Reads a file to its end. @throws LedgerExportError when it is not whole, or names a key twice */
-async function checkExport(
-  bytes: AsyncIterable<Uint8Array>,
-): Promise<{ head: ExportHead; recordCount: number; bindingsDigest: string }> {
-  const digest = new BindingsDigest();
-  let head: ExportHead = { ledger: "", ledgerId: "" };
-  const keys = new Set<string>();
-  for await (const line of readExport(bytes)) {
-    if ("head" in line) {
-      head = line.head;
-      continue;
-    }
-    const { key, owner } = line.record;
-    digest.add(key, owner);
-    if (keys.has(key)) throw new LedgerExportError(`it has the key ${key} twice`);
-    keys.add(key);
-  }
-  return { head, recordCount: keys.size, bindingsDigest: `${digest}` };
 }
 
 type Placed = "added" | "present" | "conflict" | "corrupt" | "full";

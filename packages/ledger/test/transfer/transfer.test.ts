@@ -1,13 +1,14 @@
+import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { loadDigest } from "../../src/digest.ts";
 import type { LedgerReader, StoredLedger } from "../../src/ledger.ts";
 import { LedgerMemory, openMemoryLedger } from "../../src/memory-ledger.ts";
 import { isClean, verifyLedger } from "../../src/qualification/verify-ledger.ts";
 import { exportToFile } from "../../src/transfer/export-to-file.ts";
-import { exportLedger, importLedger, readExportHead } from "../../src/transfer/transfer.ts";
+import { exportLedger, importLedger } from "../../src/transfer/transfer.ts";
 
 const memory = new LedgerMemory();
 let names = 0;
@@ -160,7 +161,6 @@ describe("export and import", () => {
       message: expect.stringContaining(source.name),
     });
     expect(await target.count()).toBe(0);
-    expect(await readExportHead(file())).toEqual({ ledger: source.name, ledgerId: source.ledgerId });
   });
 
   it("two ledgers with the same bindings have one digest, whatever came first; any difference shows", async () => {
@@ -243,6 +243,76 @@ describe("a file that is not whole is refused before anything is written", () =>
     ["a line without end", (text: string) => `${text}${"x".repeat(10_000)}`, /longer/],
   ])("%s", async (_, change, message) => {
     await expect(importAny(target, pieces(change(whole), 7_000))).rejects.toThrow(message);
+  });
+});
+
+describe("what a file may hold", () => {
+  const key = "ab".repeat(32);
+  const ended = (text: string): string =>
+    `${text}${JSON.stringify({ count: 1, digest: `sha256:${createHash("sha256").update(text).digest("hex")}` })}\n`;
+  const head = '{"format":"cellkit-ledger-export","version":1,"ledger":"executions","ledgerId":""}\n';
+  const fileOf = (record: string) => pieces(ended(`${head}${record}\n`));
+  const recordOf = (bodyHash: string) => JSON.stringify({ key, backend: "http://a", body_hash: bodyHash });
+
+  it.each([
+    ["an empty body hash", recordOf(""), /body hash is empty/],
+    ["half of a surrogate pair", recordOf("\ud800"), /body hash has characters/],
+    ["a NUL", recordOf("a\0b"), /body hash has characters/],
+    ["a record that is too long to be read again", recordOf("z".repeat(4_060)), /more than 4096 bytes/],
+    [
+      "a member twice",
+      `{"key":"${"cd".repeat(32)}","key":"${key}","backend":"http://a","body_hash":"x"}`,
+      /same member twice/,
+    ],
+    ["a member within a member", `{"key":["${key}"],"backend":"http://a","body_hash":"x"}`, /no JSON object/],
+  ])("%s is refused before any ledger is opened", async (_, record, message) => {
+    const open = vi.fn(() => make());
+    const imported = importAny(open, fileOf(record));
+    await expect(imported).rejects.toThrow(message);
+    await expect(imported).rejects.toMatchObject({ code: "CELLKIT_LEDGER_EXPORT" });
+    expect(open).not.toHaveBeenCalled();
+  });
+
+  it("any other text that a record could hold", async () => {
+    expect(await importAny(() => make(), fileOf(recordOf("blake3:é")))).toMatchObject({ addedCount: 1 });
+  });
+
+  it("what could not be imported again is not exported either", async () => {
+    const source = await make();
+    memory.plant(key, Buffer.from('{"version":1,"backend":"http://a","body_hash":""}'), source.name);
+    await expect(exported(source)).rejects.toMatchObject({ code: "CELLKIT_LEDGER_CORRUPT", key });
+  });
+
+  it.each([
+    ["cut", (text: string) => text.slice(0, -100), /it was cut off/],
+    ["another whole one", () => ended(`${head}${recordOf("x")}\n`), /another one now/],
+  ])("a file that is %s when it is read again: what was written is told", async (_, change, message) => {
+    const text = await exported(await filled(100));
+    const target = await make();
+    let readCount = 0;
+    const imported = importAny(target, () => pieces(++readCount === 1 ? text : change(text))());
+    await expect(imported).rejects.toThrow(message);
+    await expect(imported).rejects.toThrow(
+      `${await target.count()} of its bindings were written before that`,
+    );
+  });
+
+  it("a signal ends both of its readings", async () => {
+    const text = await exported(await filled(100));
+    for (const reading of [1, 2]) {
+      const stop = new AbortController();
+      const reason = new Error("enough");
+      let readCount = 0;
+      const read = async function* () {
+        readCount += 1;
+        yield* pieces(text.slice(0, 200))();
+        if (readCount === reading) stop.abort(reason);
+        // It goes on for as long as it is read.
+        for (let at = 0; readCount === reading && at < 1_000; at++) yield Buffer.from("");
+        yield* pieces(text.slice(200))();
+      };
+      await expect(importAny(await make(), read, { signal: stop.signal })).rejects.toBe(reason);
+    }
   });
 });
 
