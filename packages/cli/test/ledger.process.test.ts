@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chown, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { loadDigest, openLedger } from "@cellkit/ledger";
+import { exportToFile, loadDigest, openLedger } from "@cellkit/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cellkitCommand } from "../src/index.ts";
 import { run } from "./support/command.ts";
@@ -11,12 +11,16 @@ import { TemporaryDirectory } from "./support/project.ts";
 let directory: TemporaryDirectory;
 let url: string;
 let keys: string[];
+/** An export of that ledger. */
+let file: string;
 beforeAll(async () => {
   directory = await TemporaryDirectory.make();
   url = `${directory.path}/ownership`;
   const ledger = await openLedger(url);
   for (const id of ["run-1", "run-2", "run-3"])
     await ledger.claim(id, `body of ${id}`, async () => "http://10.0.0.1:8787");
+  file = path("exported");
+  await exportToFile(ledger, file);
   await ledger.close();
   const digest = await loadDigest();
   keys = ["run-1", "run-2", "run-3"].map((id) => digest.key(id));
@@ -116,11 +120,10 @@ describe("export and import", () => {
     await ledger.claim("run-1", "another body", async () => "http://other");
     await ledger.close();
     const { stdout } = await run(["ledger", "export", url, "-"]);
-    await writeFile(path("whole"), `${stdout.join("\n")}\n`);
     await writeFile(path("cut"), `${stdout.slice(0, -1).join("\n")}\n`);
     const cut = await run(["ledger", "import", path("other"), path("cut")]);
     expect(cut).toMatchObject({ code: 1, stderr: [expect.stringContaining("it was cut off")] });
-    const conflict = await run(["ledger", "import", path("other"), path("whole")]);
+    const conflict = await run(["ledger", "import", path("other"), file]);
     expect(conflict.code).toBe(1);
     expect(conflict.stdout).toEqual([
       "3 bindings: added 2, present 0, conflict 1, corrupt 0, full 0",
@@ -198,8 +201,6 @@ describe("a directory of the original router", () => {
   it("is listed, shown, verified and exported, and nothing is left in it", async () => {
     const place = await original("original");
     const before = await readdir(place);
-    const file = path("for-original");
-    await run(["ledger", "export", url, file]);
     const dry = await run(["ledger", "import", place, file, "--dry-run"]);
     expect(dry.stdout[0]).toBe("3 bindings: to be added 0, present 3, conflict 0, corrupt 0, full 0");
     const looks = [
@@ -215,8 +216,6 @@ describe("a directory of the original router", () => {
 
   it("is adopted once, and then it may be required", async () => {
     const place = await original("adopted");
-    const file = path("for-adopted");
-    await run(["ledger", "export", url, file]);
     const required = ["ledger", "import", place, file, "--require-existing"];
     expect(await run(required)).toMatchObject({ code: 1, stderr: [expect.stringContaining("ledger adopt")] });
     const first = await run(["ledger", "adopt", place]);
@@ -252,8 +251,6 @@ describe("a directory of the original router", () => {
 
 describe("import", () => {
   it("takes standard input, and refuses a file that is not there with 2", async () => {
-    const file = path("for-stdin");
-    await run(["ledger", "export", url, file]);
     const { command, args } = cellkitCommand();
     const piped = execFileSync(command, [...args, "ledger", "import", path("piped"), "-"], {
       input: await readFile(file),
@@ -283,8 +280,6 @@ describe("import", () => {
   });
 
   it("tells a record that cannot be read apart from one that is somebody else's", async () => {
-    const file = path("for-corrupt");
-    await run(["ledger", "export", url, file]);
     await run(["ledger", "import", path("damaged"), file]);
     await writeFile(`${path("damaged")}/${keys[0]}.json`, "{");
     const found = await run(["ledger", "import", path("damaged"), file]);
@@ -300,8 +295,6 @@ describe("import", () => {
   });
 
   it("tells before anything is written that there will be no room, and of a doubtful directory", async () => {
-    const file = path("for-room");
-    await run(["ledger", "export", url, file]);
     const dry = await run(["ledger", "import", path("small"), file, "--dry-run", "--capacity", "2"]);
     expect(dry).toMatchObject({ code: 1 });
     expect(dry.stdout[0]).toBe("3 bindings: to be added 2, present 0, conflict 0, corrupt 0, full 1");
