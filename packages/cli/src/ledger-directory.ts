@@ -1,6 +1,7 @@
 // What a command looks at before it writes into the directory of a ledger.
 import { readdir } from "node:fs/promises";
 import { LedgerPlaceError } from "./errors.ts";
+import { printable } from "./printable.ts";
 
 /** What lies in a ledger's directory and belongs to it; hidden names are staging files. */
 const ownName = /^([0-9a-f]{64}\.(json|retired)|ownership\.lock|cellkit\.(ledger|count)|\..*)$/;
@@ -34,6 +35,6 @@ export async function checkBeforeWriting(
   );
   if (foreign.length > 0)
     note(
-      `${directory} has ${foreign.length} more that ${foreign.length === 1 ? "is" : "are"} nothing of a ledger's, ${foreign[0]?.name} for one: is it the right directory?`,
+      `${directory} has ${foreign.length} more that ${foreign.length === 1 ? "is" : "are"} nothing of a ledger's, ${printable(foreign[0]?.name ?? "")} for one: is it the right directory?`,
     );
 }

@@ -93,3 +93,32 @@ describe("import", () => {
     expect(await readdir(directory.path)).not.toContain("none");
   });
 });
+
+describe("what lies in a ledger is shown, and not obeyed by the terminal", () => {
+  it("in every command that shows it, also as JSON", async () => {
+    const place = path("hostile");
+    await (await openLedger(place)).close();
+    const key = "ab".repeat(32);
+    const hash = JSON.stringify("\u001b]0;x\u0007\u009b2J");
+    await writeFile(`${place}/${key}.json`, `{"version":1,"backend":"http://a","body_hash":${hash}}`);
+    await writeFile(`${place}/${"cd".repeat(32)}.json`, '{"version":1,"\u009b":"x"}');
+    await writeFile(`${place}/x\u001b[2J\u0085\u202ey`, "");
+    const shown = await Promise.all(
+      [
+        ["ls", place],
+        ["ls", place, "--json"],
+        ["show", place, "--key", key],
+        ["show", place, "--key", key, "--json"],
+        ["show", place, "--key", "cd".repeat(32)],
+        ["verify", place],
+        ["verify", place, "--json"],
+        ["export", place, path("hostile.ndjson")],
+      ].map((args) => run(["ledger", ...args])),
+    );
+    const lines = shown.flatMap(({ stdout, stderr }) => [...stdout, ...stderr]);
+    expect(lines.filter((line) => /[^\x20-\x7e]/.test(line))).toEqual([]);
+    expect(shown[2]?.stdout[2]).toBe("body      \\u001b]0;x\\u0007\\u009b2J");
+    expect(JSON.parse(shown[3]?.stdout[0] ?? "")).toMatchObject({ bodyHash: JSON.parse(hash) });
+    expect(lines.join()).toContain("x\\u001b[2J\\u0085\\u202ey");
+  });
+});

@@ -3,6 +3,7 @@ import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { ageOf } from "../age.ts";
 import { ledgerPlaceOptions, ledgerUrl, readPlace } from "../ledger-options.ts";
+import { jsonLine, printable } from "../printable.ts";
 
 /** The command's options. */
 export const ledgerLsOptions = z.strictObject({
@@ -57,10 +58,10 @@ export const ledgerLs = defineCommand<typeof ledgerLsOptions, CommandContext>({
       }
       count += 1;
       const { key, owner, problem, modifiedMs, marked } = entry;
-      if (config.json) print(JSON.stringify({ key, ...owner, modifiedMs, marked, problem }));
+      if (config.json) print(jsonLine({ key, ...owner, modifiedMs, marked, problem }));
       else
         print(
-          `${key.padEnd(64)}  ${ageOf(modifiedMs, nowMs).padEnd(6)}  ${owner?.backend ?? `(${problem ?? "not readable"})`}${marked ? "  marked" : ""}`,
+          `${printable(key).padEnd(64)}  ${ageOf(modifiedMs, nowMs).padEnd(6)}  ${printable(owner?.backend ?? `(${problem ?? "not readable"})`)}${marked ? "  marked" : ""}`,
         );
     }
     return 0;

@@ -2,6 +2,7 @@
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { ledgerPlaceOptions, ledgerUrl, readPlace } from "../ledger-options.ts";
+import { jsonLine, printable } from "../printable.ts";
 
 /** The command's options. */
 export const ledgerShowOptions = z
@@ -64,19 +65,19 @@ export const ledgerShow = defineCommand<typeof ledgerShowOptions, CommandContext
       return 3;
     }
     const { owner, modifiedMs, marked, problem } = entry;
-    if (config.json) print(JSON.stringify({ key, ...owner, modifiedMs, marked, problem }));
+    if (config.json) print(jsonLine({ key, ...owner, modifiedMs, marked, problem }));
     else {
       print(`key       ${key}`);
       if (owner !== undefined) {
-        print(`owner     ${owner.backend}`);
-        print(`body      ${owner.bodyHash}`);
+        print(`owner     ${printable(owner.backend)}`);
+        print(`body      ${printable(owner.bodyHash)}`);
       }
       print(`modified  ${new Date(modifiedMs).toISOString()}`);
       if (marked) print("marked    it waits for a sweep");
     }
     if (owner !== undefined) return 0;
     note(
-      `the record cannot be used: ${problem ?? "it cannot be read"}; restore it (docs/move-a-ledger.md, "Restore a record")`,
+      `the record cannot be used: ${printable(problem ?? "it cannot be read")}; restore it (docs/move-a-ledger.md, "Restore a record")`,
     );
     return 1;
   },

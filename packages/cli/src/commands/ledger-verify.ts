@@ -3,6 +3,7 @@ import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { directoryOf, ledgerPlaceOptions, ledgerUrl, readPlace } from "../ledger-options.ts";
 import { counted } from "../plural.ts";
+import { jsonLine, printable } from "../printable.ts";
 
 /** The command's options. */
 export const ledgerVerifyOptions = z.strictObject({
@@ -22,7 +23,7 @@ export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandCon
   schema: ledgerVerifyOptions,
   exitCodes: {
     0: "clean",
-    1: "something was found",
+    1: "something was found, or standard output could not be written",
     2: "could not tell: bad flags, no ledger there, or it cannot be read; standard error says why",
     130: "ended by a signal",
   },
@@ -42,13 +43,14 @@ export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandCon
           if (seen % 20_000 === 0) note(`${seen} entries read`);
         },
       });
-      if (config.json) print(JSON.stringify(found));
+      if (config.json) print(jsonLine(found));
       else {
         const kinds = { corrupt: found.corrupt, foreign: found.foreign, mark: found.marks };
         for (const [kind, list] of Object.entries(kinds))
-          for (const { name, problem } of list) print(`${kind}  ${name}  ${problem}`);
-        for (const { name, problem } of found.staleStaging) note(`left over ${name}: ${problem}`);
-        for (const name of found.otherLedgers) note(`another ledger, not looked at: --name ${name}`);
+          for (const { name, problem } of list) print(`${kind}  ${printable(name)}  ${printable(problem)}`);
+        for (const { name, problem } of found.staleStaging) note(`left over ${printable(name)}: ${problem}`);
+        for (const name of found.otherLedgers)
+          note(`another ledger, not looked at: --name ${printable(name)}`);
         print(
           `${counted(found.recordCount, "record")} (${found.markedCount} marked), ${found.corruptCount} corrupt, ${found.foreignCount} foreign, ${counted(found.markCount, "mark")} without a record`,
         );
@@ -57,7 +59,7 @@ export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandCon
       return isClean(found) ? 0 : 1;
     } catch (error) {
       if (signal.aborted) throw error;
-      note(`cellkit ledger verify: ${error instanceof Error ? error.message : String(error)}`);
+      note(`cellkit ledger verify: ${printable(error instanceof Error ? error.message : String(error))}`);
       return 2;
     }
   },

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { addressOption, type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { directoryOf, ledgerUrl } from "../ledger-options.ts";
+import { jsonLine, printable } from "../printable.ts";
 import { ledgerAgentCommand, readAgentSecret, storeFlags } from "../qualify-ledger-parts.ts";
 
 /** The command's options. */
@@ -62,7 +63,7 @@ export const qualifyLedgerCommand = defineCommand<typeof qualifyLedgerOptions, C
   schema: qualifyLedgerOptions,
   exitCodes: {
     0: "qualified: everything that the verdict rests on passed; with --agent: it ended",
-    1: "not qualified: something failed",
+    1: "not qualified: something failed; or standard output could not be written",
     2: "could not tell: no such directory, something that the verdict rests on could not be tested, a peer or the store cannot be reached; or bad flags",
     130: "ended by a signal; the probe is removed",
   },
@@ -98,12 +99,14 @@ export const qualifyLedgerCommand = defineCommand<typeof qualifyLedgerOptions, C
         },
         onCheck: ({ name, result, detail, required }) => {
           if (!config.json)
-            print(`${result.padEnd(10)}  ${name.padEnd(22)}  ${detail}${required ? "" : " [informational]"}`);
+            print(
+              `${result.padEnd(10)}  ${name.padEnd(22)}  ${printable(detail)}${required ? "" : " [informational]"}`,
+            );
         },
       });
-      if (config.json) print(JSON.stringify(found));
+      if (config.json) print(jsonLine(found));
       else {
-        for (const sentence of found.advice) print(sentence);
+        for (const sentence of found.advice) print(printable(sentence));
         const words = { qualified: "qualified", violated: "NOT qualified", unknown: "could not tell" };
         print(`${words[found.verdict]}: ${found.url}`);
       }
@@ -113,7 +116,7 @@ export const qualifyLedgerCommand = defineCommand<typeof qualifyLedgerOptions, C
         note("cellkit qualify ledger: ended before it could tell; its probe is removed");
         throw error;
       }
-      const message = error instanceof Error ? error.message : String(error);
+      const message = printable(error instanceof Error ? error.message : String(error));
       if (config.json) print(JSON.stringify({ verdict: "unknown", checks: [], advice: [message] }));
       note(`cellkit qualify ledger: ${message}`);
       return 2;
@@ -155,7 +158,12 @@ async function beAgent(
   });
   if (secret === undefined) return 2;
   const agent = ledgerAgentCommand(config);
-  const listener = await listenForAgents({ ...config.listen, secret, agent, onEvent: note });
+  const listener = await listenForAgents({
+    ...config.listen,
+    secret,
+    agent,
+    onEvent: (line) => note(printable(line)),
+  });
   defer("the agent", () => listener.close());
   note(
     `an agent for qualifications of a ledger at ${listener.host}:${listener.port}: whoever knows the secret makes its processes claim, lock, die and freeze in a probe beside the ledger, and nothing else; stop with Ctrl-C`,

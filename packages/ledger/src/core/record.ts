@@ -61,16 +61,23 @@ export function parseMembers(text: string): [string, unknown][] | undefined {
 function checkMembers(members: readonly [string, unknown][]): { owner: Owner } | { problem: string } {
   const values = new Map(members);
   const foreign = [...values.keys()].find((name) => !MEMBERS.some((known) => known === name));
-  if (foreign !== undefined) return { problem: `it has an unknown member ${JSON.stringify(foreign)}` };
+  if (foreign !== undefined) return { problem: `it has an unknown member ${shown(foreign)}` };
   if (values.size !== members.length) return { problem: "it has the same member twice" };
   const missing = MEMBERS.find((name) => !values.has(name));
   if (missing !== undefined) return { problem: `it lacks ${missing}` };
   const version = values.get("version");
   const backend = values.get("backend");
   const bodyHash = values.get("body_hash");
-  if (version !== 1) return { problem: `its version is ${JSON.stringify(version)}, not 1` };
+  if (version !== 1) return { problem: `its version is ${shown(version)}, not 1` };
   if (typeof backend !== "string" || typeof bodyHash !== "string")
     return { problem: "backend and body_hash must be texts" };
   const problem = originProblem(backend);
   return problem === undefined ? { owner: { backend, bodyHash } } : { problem: `its backend is ${problem}` };
+}
+
+/** A value for a message: at most 64 characters, and none that a terminal would obey. */
+function shown(value: unknown): string {
+  return JSON.stringify(value)
+    .slice(0, 64)
+    .replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

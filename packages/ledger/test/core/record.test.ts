@@ -151,3 +151,9 @@ describe("for any owner", () => {
     );
   });
 });
+
+it("a message about what somebody wrote has no character that a terminal would obey, and an end", () => {
+  const name = `\u009b2J\u202e${"x".repeat(1_000)}`;
+  const parsed = parseRecord(Buffer.from(JSON.stringify({ version: 1, [name]: "" })));
+  expect("problem" in parsed && parsed.problem).toMatch(/^[\x20-\x7e]{1,120}$/);
+});
