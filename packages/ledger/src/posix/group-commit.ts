@@ -10,7 +10,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { formatRecord } from "../core/record.ts";
-import { LedgerBusyError } from "../errors.ts";
+import { LedgerBusyError, LedgerUnavailableError } from "../errors.ts";
 import type { Owner } from "../ledger.ts";
 import { diskFailure, errnoOf } from "./disk-failure.ts";
 import type { LedgerDirectory } from "./ledger-directory.ts";
@@ -174,8 +174,16 @@ export class GroupCommit {
         const overdueMs = performance.now() - lockTimeoutMs;
         left = patient.filter(({ sinceMs }) => sinceMs > overdueMs);
         for (const one of patient) if (!left.includes(one)) outcomes.set(one, { kind: "failed", error });
+        this.#giveUpLine(overdueMs, error);
       }
     }
+  }
+
+  /** Those in the line who came as early have waited as long: nothing is written for them first. */
+  #giveUpLine(overdueMs: number, error: LedgerBusyError): void {
+    const patientAt = this.#line.findIndex(({ sinceMs }) => sinceMs > overdueMs);
+    const overdue = this.#line.splice(0, patientAt < 0 ? this.#line.length : patientAt);
+    for (const { answer } of overdue) answer.reject(error);
   }
 
   /** Under the lock: looks again, counts, links. */
@@ -255,7 +263,10 @@ export class GroupCommit {
     }
     // NFS may repeat a call whose answer was lost, and then refuse its own link.
     if (await this.#isSameFile(staged.path, directory.recordPath(staged.key))) return { kind: "published" };
-    return this.#find(staged);
+    const found = await this.#find(staged);
+    if (found.kind !== "full") return found;
+    const problem = "a record could not be linked because one is there, and none is there";
+    throw new LedgerUnavailableError(directory.url, problem, "maybe");
   }
 
   async #find({ key }: Staged): Promise<Published> {

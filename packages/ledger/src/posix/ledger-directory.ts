@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { LedgerUnavailableError } from "../errors.ts";
 import { diskFailure } from "./disk-failure.ts";
 import type { FileCalls } from "./file-calls.ts";
+import { readMarker } from "./marker.ts";
 
 /** The lock file, which every replica and the original know. Empty, never removed. */
 export const LOCK_NAME = "ownership.lock";
@@ -43,6 +44,9 @@ export class LedgerDirectory {
   readonly calls: FileCalls;
   readonly #fd: number;
   readonly #identity: BigIntStats;
+  #ledgerId: string | undefined;
+  /** The marker's file when it was last read: as long as it is the same, so is what it says. */
+  #marker: BigIntStats | undefined;
 
   private constructor(path: string, calls: FileCalls, fd: number, identity: BigIntStats) {
     this.path = path;
@@ -82,9 +86,15 @@ export class LedgerDirectory {
     return join(this.path, STAGING_NAME);
   }
 
+  /** Says that the marker of this ledger is there, and must be from now on: see {@link check}. */
+  expectLedger(ledgerId: string): void {
+    this.#ledgerId = ledgerId;
+  }
+
   /**
-   * The directory's status, and that its path leads to the one that was opened: in another one, nothing would be found.
-   * @throws LedgerUnavailableError when it was moved, replaced, or something was mounted over it
+   * The directory's status, and that its path leads to the one that was opened and the opened ledger still lies in it:
+   * anywhere else, nothing would be found.
+   * @throws LedgerUnavailableError when it was moved, replaced, emptied, or something was mounted over it
    */
   async check(): Promise<BigIntStats> {
     let status: BigIntStats | undefined;
@@ -99,7 +109,29 @@ export class LedgerDirectory {
         "its directory was moved or replaced since it was opened. Put it back and start again",
         "no",
       );
+    if (this.#ledgerId !== undefined) await this.#checkMarker(this.#ledgerId);
     return status;
+  }
+
+  /** Whoever empties the directory takes the marker, too. */
+  async #checkMarker(ledgerId: string): Promise<void> {
+    let found: string | undefined;
+    try {
+      const seen = await this.calls.lstat(this.markerPath);
+      if (seen !== undefined && isSame(seen, this.#marker)) return;
+      found = await readMarker(this);
+      if (found === ledgerId) this.#marker = seen;
+    } catch (error) {
+      throw diskFailure(this.url, `look at ${MARKER_NAME}`, error, "no");
+    }
+    if (found !== ledgerId)
+      throw new LedgerUnavailableError(
+        this.url,
+        `its directory was emptied, or another ledger put into it, since it was opened: ${MARKER_NAME} is ${
+          found === undefined ? "gone" : "another's"
+        }. Restore what was there from a backup; an empty ledger would run old work again`,
+        "no",
+      );
   }
 
   /** Makes durable what was linked and unlinked. Rejects with the system's error. */
@@ -111,4 +143,9 @@ export class LedgerDirectory {
   close(): Promise<void> {
     return this.calls.close(this.#fd);
   }
+}
+
+/** Whether a file is the one that was seen before, unchanged. Numbers of files are used again, so their times count, too. */
+function isSame(seen: BigIntStats, before: BigIntStats | undefined): boolean {
+  return seen.ino === before?.ino && seen.dev === before.dev && seen.mtimeNs === before.mtimeNs;
 }

@@ -30,6 +30,8 @@ export class LedgerLock {
   /** Kept open between holds, which saves two system calls each. */
   #fd: number | undefined;
   #everHeld = false;
+  /** When it was last given back here, by `performance.now()`. */
+  #freedMs = Number.NEGATIVE_INFINITY;
   #line: Promise<void> = Promise.resolve();
 
   constructor(directory: LedgerDirectory, timeoutMs: number, emit: PosixLedgerListener) {
@@ -88,11 +90,13 @@ export class LedgerLock {
   }
 
   async #take({ sinceMs, signal }: LockPatience): Promise<number> {
+    // The time in our own line is none that others held the lock.
+    const refusedMs = Math.max(sinceMs, this.#freedMs);
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
       signal?.throwIfAborted();
       const fd = await this.#try();
       if (fd !== undefined) return fd;
-      const waitedMs = performance.now() - sinceMs;
+      const waitedMs = performance.now() - refusedMs;
       const leftMs = this.#timeoutMs - waitedMs;
       if (leftMs <= 0) {
         this.#emit({ kind: "lock", taken: false, lockWaitMs: waitedMs, holdMs: 0 });
@@ -127,6 +131,7 @@ export class LedgerLock {
   }
 
   async #release(fd: number): Promise<void> {
+    this.#freedMs = performance.now();
     try {
       unlock(fd);
     } catch {

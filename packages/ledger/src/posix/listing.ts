@@ -14,7 +14,7 @@ import {
 import type { RecordFiles } from "./record-files.ts";
 import { maybeStaging } from "./staging.ts";
 
-const OWN_NAMES: readonly string[] = [LOCK_NAME, MARKER_NAME, HINT_NAME, STAGING_NAME];
+const OWN_NAMES: readonly string[] = [LOCK_NAME, MARKER_NAME, HINT_NAME];
 /** Another ledger of the same router may lie in such a folder. */
 const LEDGER_FOLDER = /^[a-z0-9-]{1,64}$/;
 
@@ -45,6 +45,7 @@ export async function* listEntries(
   signal?: AbortSignal,
 ): AsyncGenerator<LedgerEntry> {
   const names: string[] = [];
+  await directory.check();
   try {
     await directory.calls.eachName(directory.path, (name) => {
       signal?.throwIfAborted();
@@ -55,6 +56,8 @@ export async function* listEntries(
     signal?.throwIfAborted();
     throw diskFailure(directory.url, "list its directory", error, "no");
   }
+  // What was listed is true of this ledger only if it lay there all the time.
+  await directory.check();
   for (const name of names) {
     signal?.throwIfAborted();
     const key = recordKey(name);
@@ -76,7 +79,8 @@ async function findOther(
   } catch (error) {
     throw diskFailure(directory.url, `look at ${name}`, error, "no");
   }
-  if (status === undefined || (status.isDirectory() && LEDGER_FOLDER.test(name))) return undefined;
+  if (status === undefined) return undefined;
+  if (status.isDirectory() && (name === STAGING_NAME || LEDGER_FOLDER.test(name))) return undefined;
   const modifiedMs = Number(status.mtimeNs) / 1e6;
   const marked = markKey(name);
   if (marked !== undefined) {

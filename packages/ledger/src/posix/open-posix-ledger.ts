@@ -124,6 +124,7 @@ async function begin(
     },
     { sinceMs: performance.now() },
   );
+  directory.expectLedger(ledgerId);
   // The folder and the lock file are new entries, too.
   await directory.sync();
   const names: string[] = [];

@@ -11,6 +11,7 @@ import type {
   QuarantineOptions,
   StoredLedger,
 } from "../ledger.ts";
+import { quietly } from "./disk-failure.ts";
 import type { GroupCommit } from "./group-commit.ts";
 import type { LedgerDirectory } from "./ledger-directory.ts";
 import type { PosixLedgerListener } from "./ledger-event.ts";
@@ -99,7 +100,13 @@ export class PosixLedger implements StoredLedger {
   }
 
   count(options: LedgerCallOptions = {}): Promise<number> {
-    return this.#run(options, () => countRecords(this.#parts.directory, { signal: options.signal }));
+    return this.#run(options, async () => {
+      const { directory } = this.#parts;
+      await directory.check();
+      const count = await countRecords(directory, { signal: options.signal });
+      await directory.check();
+      return count;
+    });
   }
 
   async *entries(options: LedgerCallOptions = {}): AsyncGenerator<LedgerEntry> {
@@ -198,6 +205,7 @@ export class PosixLedger implements StoredLedger {
     await commit.close();
     await count.close();
     await lock.close();
-    await directory.close();
+    // It was opened for reading: nothing is lost with it.
+    await quietly(directory.close());
   }
 }

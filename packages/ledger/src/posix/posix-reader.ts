@@ -43,6 +43,7 @@ export async function openPosixReader(options: {
     const ledgerId = await readMarker(directory);
     if (ledgerId === undefined && !(await hasRecord(directory)))
       throw new LedgerMissingError(wanted, `it has neither a file ${MARKER_NAME} nor a record`);
+    if (ledgerId !== undefined) directory.expectLedger(ledgerId);
     return new PosixReader(directory, name, ledgerId);
   } catch (error) {
     await quietly(directory.close());
@@ -97,7 +98,7 @@ class PosixReader implements LedgerReader {
   }
 
   close(): Promise<void> {
-    this.#closed ??= Promise.allSettled(this.#calls).then(() => this.#directory.close());
+    this.#closed ??= Promise.allSettled(this.#calls).then(() => quietly(this.#directory.close()));
     return this.#closed;
   }
 

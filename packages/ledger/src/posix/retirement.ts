@@ -65,6 +65,7 @@ export class Retirement {
     } catch (error) {
       throw diskFailure(directory.url, "list its directory", error, "no");
     }
+    await directory.check();
     return keys;
   }
 

@@ -4,8 +4,10 @@ import { constants } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { LedgerUnsupportedError } from "../errors.ts";
 import { errnoOf, quietly } from "./disk-failure.ts";
-import type { LedgerDirectory } from "./ledger-directory.ts";
+import { type LedgerDirectory, STAGING_NAME } from "./ledger-directory.ts";
+import { openFileLimit } from "./open-files.ts";
 
 /** Files that a crash left behind are removed by the next start when they are so old: no claim takes that long. */
 const OURS_STALE_MS = 10 * 60_000;
@@ -15,6 +17,9 @@ const OTHERS_STALE_MS = 24 * 60 * 60_000;
 /** After so many files, at about 50 us each, lookups and everybody else have their turn of the event loop. */
 const AT_ONCE_COUNT = 8;
 
+/** A group has up to 128 files open, but no more than this part of what the process may: the others are for its connections. */
+const SHARE_OF_OPEN_FILES = 1 / 4;
+
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** The staging folder of one ledger. */
@@ -22,23 +27,47 @@ export class Staging {
   readonly #directory: LedgerDirectory;
   readonly #prefix = `${process.pid}-${randomUUID()}`;
   #count = 0;
+  /** How many files are open at once. */
+  #openLimit = 1;
 
   constructor(directory: LedgerDirectory) {
     this.#directory = directory;
   }
 
-  /** Makes the folder, if it is missing. Rejects with the system's error, as all of this class does. */
+  /**
+   * Makes the folder, if it is missing. Rejects with the system's error, as all of this class does.
+   * @throws LedgerUnsupportedError when something else has its name
+   */
   async prepare(): Promise<void> {
+    this.#openLimit = Math.max(1, Math.floor((await openFileLimit()) * SHARE_OF_OPEN_FILES));
     await mkdir(this.#directory.stagingPath, { mode: 0o700 }).catch((error: unknown) => {
       if (errnoOf(error) !== "EEXIST") throw error;
     });
+    await this.#checkFolder();
   }
 
-  /**
-   * Writes files; when this resolves, those that have a path are durable. First all are written, then all are fsynced:
-   * while the journal is being written, to make a file waits for it.
-   */
+  /** That the folder is this ledger's own: through a link, the files of others would be taken for what a crash left behind. */
+  async #checkFolder(): Promise<void> {
+    const { calls, path, stagingPath, url } = this.#directory;
+    const [own, folder] = [await calls.lstat(path), await calls.lstat(stagingPath)];
+    const users = [BigInt(process.getuid?.() ?? -1), own?.uid];
+    if (folder?.isDirectory() !== true || folder.dev !== own?.dev || !users.includes(folder.uid))
+      throw new LedgerUnsupportedError(
+        url,
+        `${stagingPath} is no directory of its own, but a link, a mount, or another user's; nothing in it was touched. Move it away`,
+      );
+  }
+
+  /** Writes files; when this resolves, those that have a path are durable. */
   async write(texts: readonly string[]): Promise<({ path: string } | { error: unknown })[]> {
+    const outcomes: ({ path: string } | { error: unknown })[] = [];
+    for (let at = 0; at < texts.length; at += this.#openLimit)
+      outcomes.push(...(await this.#writeSome(texts.slice(at, at + this.#openLimit))));
+    return outcomes;
+  }
+
+  /** First all are written, then all are fsynced: while the journal is being written, to make a file waits for it. */
+  async #writeSome(texts: readonly string[]): Promise<({ path: string } | { error: unknown })[]> {
     const made: ({ path: string; fd: number } | { error: unknown })[] = [];
     for (const [index, text] of texts.entries()) {
       if (index % AT_ONCE_COUNT === AT_ONCE_COUNT - 1) await nextTurn();
@@ -98,6 +127,7 @@ export class Staging {
   async findStale(names: readonly string[], nowMs: number): Promise<string[]> {
     const { calls, path, stagingPath } = this.#directory;
     const candidates = names.map((name) => join(path, name));
+    await this.#checkFolder();
     await calls.eachName(stagingPath, (name) => {
       candidates.push(join(stagingPath, name));
       return true;
@@ -116,5 +146,5 @@ export class Staging {
 
 /** Whether a name in the ledger's directory may be that of a staging file. */
 export function maybeStaging(name: string): boolean {
-  return name.startsWith(".claim-") || name.startsWith(".tmp");
+  return (name.startsWith(".claim-") && name !== STAGING_NAME) || name.startsWith(".tmp");
 }

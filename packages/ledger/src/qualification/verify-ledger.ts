@@ -113,10 +113,15 @@ const meaning = {
 
 /** Files in the staging folder, and those of the original (and of other versions) beside the records. */
 async function lookForStaging(directory: string, findings: LedgerFindings, nowMs: number): Promise<void> {
-  const inFolder = await readdir(join(directory, STAGING_NAME)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
+  const folder = join(directory, STAGING_NAME);
+  // Through a link the files of others would be found.
+  const isFolder = (await lstat(folder).catch(() => undefined))?.isDirectory() === true;
+  const inFolder = !isFolder
+    ? []
+    : await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return [];
+        throw error;
+      });
   const names = [
     ...(await readdir(directory)).filter(maybeStaging),
     ...inFolder.map((name) => join(STAGING_NAME, name)),

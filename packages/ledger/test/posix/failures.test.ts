@@ -1,5 +1,7 @@
-import { linkSync, readdirSync } from "node:fs";
+import { closeSync, linkSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { tryLock, unlock } from "@cellkit/bucket/flock";
 import { expect, it, onTestFinished } from "vitest";
 import { LedgerUnavailableError, LedgerUnsupportedError } from "../../src/errors.ts";
 import { type FileCalls, immediateCalls, pooledCalls } from "../../src/posix/file-calls.ts";
@@ -95,6 +97,64 @@ it("a link that was made although its answer was lost (NFS) is ours", async () =
       return { error: errno("EEXIST") };
     });
   expect((await ledger.claim("a", "body", chooses())).kind).toBe("new");
+});
+
+it("a link that is refused although no record is there is no full ledger", async () => {
+  const { ledger, faults } = await openFaulty();
+  faults.linkEach = async (pairs) => pairs.map(() => ({ error: errno("EEXIST") }));
+  await expect(ledger.claim("a", "body", chooses())).rejects.toMatchObject({
+    code: "CELLKIT_LEDGER_UNAVAILABLE",
+    recorded: "maybe",
+  });
+});
+
+it("a long line behind a lock that others hold is refused when the time of its first is up", async () => {
+  const { ledger, faults, directory } = await openFaulty({ lockTimeoutMs: 100 });
+  const fd = openSync(join(directory, "ownership.lock"), "r+");
+  onTestFinished(() => closeSync(fd));
+  expect(tryLock(fd)).toBe(true);
+  let stagedCount = 0;
+  faults.open = async (path, flags, mode) => {
+    if (path.includes(".claim-staging")) stagedCount += 1;
+    return immediateCalls.open(path, flags, mode);
+  };
+  const ids = Array.from({ length: 1_000 }, (_, index) => `id-${index}`);
+  const claims = await Promise.allSettled(ids.map((id) => ledger.claim(id, "body", chooses())));
+  for (const claim of claims) expect(claim).toMatchObject({ reason: { code: "CELLKIT_LEDGER_BUSY" } });
+  expect(stagedCount).toBeLessThanOrEqual(128);
+  unlock(fd);
+  expect((await ledger.claim("id-0", "body", chooses())).kind).toBe("new");
+});
+
+it("the time in our own line is none that others held the lock", async () => {
+  const { ledger, faults, directory } = await openFaulty({ lockTimeoutMs: 100 });
+  const fd = openSync(join(directory, "ownership.lock"), "r+");
+  onTestFinished(() => closeSync(fd));
+  let groups = 0;
+  faults.linkEach = async (pairs) => {
+    groups += 1;
+    // The next group comes when all its claims have waited for longer than they may for the lock, and finds it held for a moment.
+    if (groups === 1) {
+      await sleep(150);
+      setImmediate(() => {
+        expect(tryLock(fd)).toBe(true);
+        setTimeout(() => unlock(fd), 20);
+      });
+    }
+    return immediateCalls.linkEach(pairs);
+  };
+  const ids = Array.from({ length: 200 }, (_, index) => `id-${index}`);
+  const claims = await Promise.all(ids.map((id) => ledger.claim(id, "body", chooses())));
+  expect(claims.filter(({ kind }) => kind === "new")).toHaveLength(200);
+});
+
+it("what fails when the ledger is closed is nobody's concern", async () => {
+  const { ledger, faults } = await openFaulty();
+  faults.close = async (fd) => {
+    await immediateCalls.close(fd);
+    throw errno("EIO");
+  };
+  await ledger.close();
 });
 
 it("a link that failed strangely may be recorded", async () => {

@@ -33,6 +33,19 @@ it("96 new ids at once from each of 2 processes are all new, and none is refused
   expect(readdirSync(directory).filter((name) => name.endsWith(".json"))).toHaveLength(192);
 });
 
+it("a process that may open few files claims 200 new ids at once", async () => {
+  const directory = await temporaryDirectory();
+  const ids = JSON.stringify(named("few", 200));
+  const child = startLines([
+    ...["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"],
+    ...supportProgram("claim-child.ts", directory, "http://a:8787", ids),
+  ]);
+  expect(await child.next()).toBe("ready");
+  child.tell("go");
+  const answers = (await child.next()) as Answer[];
+  expect(answers.filter(({ kind }) => kind !== "new")).toEqual([]);
+});
+
 it("96 claims of one id from 2 processes: exactly one is new, and all name its owner", async () => {
   const directory = await temporaryDirectory();
   const ids = Array.from({ length: 48 }, () => "the id");
