@@ -15,7 +15,7 @@ export const allowed: Readonly<Record<string, readonly string[]>> = {
   engine: ["bucket", "splice", "deployment"],
   celld: ["bucket", "splice", "peer", "deployment", "engine", "daemon"],
   edge: ["daemon"],
-  router: ["ledger", "bucket", "daemon"],
+  router: ["execution", "ledger", "bucket", "daemon"],
   cli: [
     "bucket",
     "splice",

@@ -1,8 +1,10 @@
 // The router's tokens, from files that may change at any moment (execution API, section 3.1). Each path is opened anew for each request,
 // so that a replaced file and a moved symbolic link count at once; the content is read again only where the opened file is another one.
+// That makes a request cheap, and is why this is not the client's `readTokenFile`, which reads the content each time.
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { maxTokenFileBytes, parseToken } from "@cellkit/execution/contract";
 import { type Credentials, distinctnessProblem } from "./core/credentials.ts";
-import { isSameToken, maxTokenFileBytes, parseToken } from "./core/token.ts";
+import { isSameToken } from "./core/token.ts";
 import { CredentialError, type TokenRole } from "./errors.ts";
 
 /** Where the router takes its tokens from, anew for each request. */
@@ -136,7 +138,8 @@ class TokenFile {
     if ("problem" in parsed) throw this.#problem(parsed.problem);
     const isSettled = BigInt(Date.now()) - stat.ctimeMs > settledMs;
     if (isSettled) this.#identity = identity;
-    if (this.#token === undefined || !isSameToken(parsed.token, this.#token)) this.#token = parsed.token;
+    const token = Buffer.from(parsed.token, "latin1");
+    if (this.#token === undefined || !isSameToken(token, this.#token)) this.#token = token;
     return this.#token;
   }
 

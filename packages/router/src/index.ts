@@ -1,3 +1,4 @@
+export type { NodeFigures } from "@cellkit/execution/contract";
 export {
   type BackendListOptions,
   type BackendSource,
@@ -13,7 +14,7 @@ export { checkRouter, type RouterCheckOptions } from "./check/check-router.ts";
 export { type RouterConfig, routerOptions } from "./config.ts";
 export type { Refusal } from "./core/answer.ts";
 export type { Credentials } from "./core/credentials.ts";
-export type { BackendHealth, NodeFigures } from "./core/node-report.ts";
+export type { BackendHealth } from "./core/node-report.ts";
 export { type BackendOrigin, parseOrigin } from "./core/origin.ts";
 export { fnv1a64, walkFromChance, walkFromHash } from "./core/selection.ts";
 export {

@@ -1,6 +1,7 @@
 // What a router tells of itself, for metrics and logs. No event holds a token, an id or a body.
+
+import type { NodeFigures } from "@cellkit/execution/contract";
 import type { Refusal } from "./core/answer.ts";
-import type { NodeFigures } from "./core/node-report.ts";
 import type { CredentialError } from "./errors.ts";
 
 /** The calls of the router's API; `none` is a path that is none of them, or a head that was refused before its path counted. */

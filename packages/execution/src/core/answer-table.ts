@@ -31,7 +31,10 @@ export const answers = {
         "invalid content length",
         "transfer encoding unsupported",
         "cancel body must be empty",
+        "malformed request",
       ],
+      417: ["unsupported expectation"],
+      431: ["request head too large"],
     },
   },
   PIN_UNKNOWN: {
@@ -98,8 +101,15 @@ export const answers = {
         "request body exceeds 64 KiB",
         "prewarm request exceeds 64 KiB",
         "invalid or oversized parent request",
+        "parent request too large",
       ],
     },
+  },
+  EDGE_REFUSED: {
+    ...again,
+    advice:
+      "the edge before the router had no room for the call, or did not get it in time, and passed nothing on; make the same call again",
+    texts: { 408: ["request did not arrive in time"], 503: ["too many connections"] },
   },
   ROUTER_CREDENTIALS: {
     ...again,

@@ -2,6 +2,7 @@
 // less than 128 levels), and exact: an integer that a double cannot hold becomes a bigint. `context.source` and
 // `JSON.rawJSON` (ECMAScript's source text access, in Node since 21) give and take the digits themselves.
 import { JsonError } from "../errors.ts";
+import { decodeUtf8 } from "./utf8.ts";
 
 /** A number that is written with a fraction, an exponent or as `-0`: never an integer of this protocol. Keeps its digits. */
 export class JsonDecimal {
@@ -21,8 +22,8 @@ type SourceReviver = (key: string, value: unknown, context: { source?: string })
 const parseWithSource = JSON.parse as (text: string, reviver: SourceReviver) => unknown;
 const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown };
 
-/** One level more and the text is refused; the reference's parser stops there, too. */
-const maxDepth = 127;
+/** The most levels of a JSON text. One more and it is refused; the reference's parser stops there, too. */
+export const maxJsonLevels = 127;
 const integer = /^(?:0|-?[1-9]\d*)$/;
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],]/gs;
 
@@ -33,7 +34,8 @@ const token = /"(?:[^"\\]|\\.)*"|[{}[\],]/gs;
  * holds no part of the text.
  */
 export function parseJson(input: Uint8Array | string): unknown {
-  const text = typeof input === "string" ? input : decode(input);
+  const text = typeof input === "string" ? input : decodeUtf8(input);
+  if (text === undefined) throw new JsonError("is not UTF-8");
   try {
     JSON.parse(text);
   } catch {
@@ -43,8 +45,20 @@ export function parseJson(input: Uint8Array | string): unknown {
   checkStructure(text);
   return parseWithSource(text, (_key, value, context) => {
     if (typeof value === "string" && !value.isWellFormed()) throw new JsonError("has half a surrogate pair");
-    return typeof value === "number" ? exact(value, context.source ?? String(value)) : value;
+    return typeof value === "number" ? exact(value, context.source) : value;
   });
+}
+
+/**
+ * The value of a JSON text with the numbers of {@link parseJson}, and nothing else of its strictness: a member may come twice, and
+ * the last one counts, as the reference's untyped reader has it. For answers in which only known members are looked at.
+ *
+ * @throws SyntaxError for a text that is no JSON; its message quotes the text
+ */
+export function parseExactJson(text: string): unknown {
+  return parseWithSource(text, (_key, value, context) =>
+    typeof value === "number" ? exact(value, context.source) : value,
+  );
 }
 
 /** The JSON text of a value: compact, with the digits of bigints. What JSON cannot carry is left out, as by JSON.stringify. */
@@ -54,15 +68,7 @@ export function stringifyJson(value: unknown): string {
   );
 }
 
-function decode(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new JsonError("is not UTF-8");
-  }
-}
-
-function exact(value: number, source: string): number | bigint | JsonDecimal {
+function exact(value: number, source = String(value)): number | bigint | JsonDecimal {
   if (!integer.test(source)) return new JsonDecimal(source);
   return Number.isSafeInteger(value) ? value : BigInt(source);
 }
@@ -74,8 +80,8 @@ function checkStructure(text: string): void {
   let expectsKey = false;
   for (const [found] of text.matchAll(token)) {
     if (found === "{" || found === "[") {
-      if (open.push(found === "{" ? new Set() : undefined) > maxDepth) {
-        throw new JsonError(`has more than ${maxDepth} levels`);
+      if (open.push(found === "{" ? new Set() : undefined) > maxJsonLevels) {
+        throw new JsonError(`has more than ${maxJsonLevels} levels`);
       }
       expectsKey = found === "{";
     } else if (found === "}" || found === "]") {

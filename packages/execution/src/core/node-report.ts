@@ -18,8 +18,8 @@ export const nodeFiguresSchema = z.object({
   tool_store: z.boolean(),
   live_cells: u32,
   max_cells: u32,
-  egress_slots: u32,
   memory_bytes: u64,
+  egress_slots: u32,
 });
 export type NodeFigures = z.output<typeof nodeFiguresSchema>;
 

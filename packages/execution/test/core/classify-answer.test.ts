@@ -91,16 +91,32 @@ test.each(submissions)(
 );
 
 test.each<[number, string, string]>([
+  [400, "malformed request", "MALFORMED_CALL no never"],
+  [404, "configured protocol route required", "ROUTE_UNKNOWN no never"],
+  [408, "request did not arrive in time", "EDGE_REFUSED no same-id"],
+  [413, "parent request too large", "BODY_SIZE no never"],
+  [413, "invalid or oversized parent request", "BODY_SIZE no never"],
+  [417, "unsupported expectation", "MALFORMED_CALL no never"],
+  [431, "request head too large", "MALFORMED_CALL no never"],
+  [502, "parent owner unavailable; reconcile original identity", "GATEWAY maybe same-id"],
+  [503, "too many connections", "EDGE_REFUSED no same-id"],
+])("an edge's own %i %s is known, as text and as JSON", (status, text, meaning) => {
+  for (const body of [`${text}\n`, `${JSON.stringify({ error: text })}\n`]) {
+    const trouble = classify(status, body);
+    expect(`${trouble.code} ${trouble.sent} ${trouble.next}`).toBe(`CELLKIT_EXECUTION_${meaning}`);
+    expect(trouble.what).toContain(text);
+  }
+});
+
+test.each<[number, string, string]>([
   [302, "", "REDIRECTED maybe same-id"],
   [400, '{"error":"missing field `id` at line 1"}', "REQUEST_REFUSED yes never"],
   [403, "<html>", "UNAUTHORIZED no same-id"],
   [404, "<html>", "ROUTE_UNKNOWN no never"],
-  [404, "configured protocol route required\n", "ROUTE_UNKNOWN no never"],
+  [408, "<html>", "UNEXPECTED_ANSWER maybe operator"],
   [409, '{"error":"something else"}', "UNEXPECTED_ANSWER maybe operator"],
-  [413, "invalid or oversized parent request\n", "BODY_SIZE no never"],
   [422, '{"error":"no such member"}', "REQUEST_REFUSED yes never"],
   [500, "", "GATEWAY maybe same-id"],
-  [502, "parent owner unavailable; reconcile original identity\n", "GATEWAY maybe same-id"],
   [503, '{"error":"a text of tomorrow"}', "GATEWAY maybe same-id"],
   [503, "ownership unavailable", "GATEWAY maybe same-id"],
   [418, "", "UNEXPECTED_ANSWER maybe operator"],

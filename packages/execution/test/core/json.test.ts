@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { expect, inject, test } from "vitest";
-import { JsonDecimal, JsonError, parseJson, stringifyJson } from "../../src/index.ts";
+import { JsonDecimal, JsonError, parseExactJson, parseJson, stringifyJson } from "../../src/contract.ts";
 
 const runs = { seed: inject("seed"), numRuns: inject("size") === "long" ? 20_000 : 500 };
 
@@ -49,6 +49,13 @@ test("127 levels, equal names in different objects and names of prototypes are f
     "__proto__",
     "constructor",
   ]);
+});
+
+test("the reader of answers keeps the same digits, and takes a member twice: the last one counts", () => {
+  const text = "[0,-7,9007199254740993,1.0,-0]";
+  expect(parseExactJson(text)).toEqual(parseJson(text));
+  expect(parseExactJson('{"a":1,"a":18446744073709551615}')).toEqual({ a: 18_446_744_073_709_551_615n });
+  expect(() => parseExactJson("{")).toThrow(SyntaxError);
 });
 
 test("an error holds nothing of the text", () => {

@@ -1,13 +1,8 @@
 // The calls that a router makes to its dispatchers, each with its bounds (execution API, section 4.5).
 import type { LookupFunction } from "node:net";
+import type { NodeReport } from "@cellkit/execution/contract";
 import { type BackendCall, encodeCall } from "../core/backend-call.ts";
-import {
-  type BackendHealth,
-  type NodeReport,
-  parseHealth,
-  parseReport,
-  unhealthy,
-} from "../core/node-report.ts";
+import { type BackendHealth, parseHealth, parseReport, unhealthy } from "../core/node-report.ts";
 import { parseOrigin } from "../core/origin.ts";
 import { SilenceGuard } from "../core/silence-guard.ts";
 import { BackendError } from "../errors.ts";

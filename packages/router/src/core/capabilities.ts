@@ -1,6 +1,6 @@
 // The router's answer about all nodes (execution API, section 7.1). Origins and errors are not told to callers.
+import { capabilitiesVersion, isEligible, type NodeReport, stringifyJson } from "@cellkit/execution/contract";
 import type { OwnAnswer } from "./answer.ts";
-import { capabilitiesVersion, isEligible, type NodeReport, stringifyExact } from "./node-report.ts";
 
 /** What asking one backend came to: its report, nothing that can be relied on, or a mistake of the router's own. */
 export type Probe = { readonly report: NodeReport } | "lost" | "failed";
@@ -21,7 +21,7 @@ export function capabilitiesOf(probes: readonly Probe[]): Capabilities {
     return { index, preflightEligible: isEligible(probe.report.node), report: probe.report };
   });
   const eligibleCount = nodes.filter(({ preflightEligible }) => preflightEligible).length;
-  const body = stringifyExact({
+  const body = stringifyJson({
     apiVersion: capabilitiesVersion,
     preflightOnly: true,
     eligibleNodes: eligibleCount,

@@ -1,4 +1,5 @@
 // What becomes of a request (execution API, sections 2.4 and 5): decisions as values, in the order in which the original makes them.
+import { maxNodes } from "@cellkit/execution/contract";
 import type { Claim, Owner } from "@cellkit/ledger";
 import type { Refusal } from "./answer.ts";
 import { type Credentials, isAuthorized } from "./credentials.ts";
@@ -9,8 +10,8 @@ import { isScoped, type Route, routeOf } from "./route.ts";
 const maxBodyBytes = 65_536;
 /** The longest pin, in bytes. */
 const maxPinBytes = 1024;
-/** The most backends that are asked for their capabilities. */
-export const maxProbedCount = 32;
+/** The most backends that are asked for their capabilities: as many as an answer may list. */
+export const maxProbedCount = maxNodes;
 
 /** What is to be done with an authorized request. A pin is one of the origins. */
 export type Call =

@@ -1,7 +1,7 @@
 // The head of a request, from bytes (execution API, sections 2.2 and 2.3). Lines are judged one by one as they come, so the first
 // violation wins, and it is known before the head is whole. What is over a limit ends the connection without a word.
+import { trimWhiteSpace, trimWhiteSpaceEnd } from "@cellkit/execution/contract";
 import type { Refusal } from "./answer.ts";
-import { trim, trimEnd } from "./white-space.ts";
 
 /** The longest line, line feed included; a byte of 0x80 or more counts as two. */
 const maxLineUnits = 8192;
@@ -61,7 +61,7 @@ export class HeadReader {
         if (piece.length > 0) this.#begun = joined(this.#begun, piece);
         return { kind: "more" };
       }
-      const line = trimEnd(joined(this.#begun, piece).toString("latin1"));
+      const line = trimWhiteSpaceEnd(joined(this.#begun, piece).toString("latin1"));
       this.#begun = undefined;
       this.#begunUnits = 0;
       at = end + 1;
@@ -106,7 +106,7 @@ function unitsOf(bytes: Buffer): number {
 function parseLine(line: string): { method: string; path: string } | undefined {
   const space = line.indexOf(" ");
   if (space === -1) return undefined;
-  const [path = ""] = trim(line.slice(space)).split(/\p{White_Space}/u, 1);
+  const [path = ""] = trimWhiteSpace(line.slice(space)).split(/\p{White_Space}/u, 1);
   return { method: line.slice(0, space), path };
 }
 
@@ -115,23 +115,24 @@ function takeField(fields: Fields, name: string, line: string, valueAt: number):
   switch (name) {
     case "authorization":
       if (fields.authorization !== undefined) return "duplicate-authorization";
-      fields.authorization = trim(line.slice(valueAt));
+      fields.authorization = trimWhiteSpace(line.slice(valueAt));
       return undefined;
     case "x-celln-backend":
       if (fields.pin !== undefined) return "duplicate-pin";
-      fields.pin = trim(line.slice(valueAt));
+      fields.pin = trimWhiteSpace(line.slice(valueAt));
       return undefined;
     case "x-celln-parent-incarnation":
       if (fields.parent !== undefined) return "duplicate-parent";
-      fields.parent = trim(line.slice(valueAt));
+      fields.parent = trimWhiteSpace(line.slice(valueAt));
       return undefined;
     case "prefer":
-      if (fields.preference !== undefined || trim(line.slice(valueAt)) !== "respond-async")
+      if (fields.preference !== undefined || trimWhiteSpace(line.slice(valueAt)) !== "respond-async")
         return "invalid-preference";
       fields.preference = "respond-async";
       return undefined;
     case "content-length": {
-      const length = fields.contentLength === undefined ? parseLength(trim(line.slice(valueAt))) : undefined;
+      const length =
+        fields.contentLength === undefined ? parseLength(trimWhiteSpace(line.slice(valueAt))) : undefined;
       if (length === undefined) return "invalid-length";
       fields.contentLength = length;
       return undefined;

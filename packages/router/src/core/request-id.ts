@@ -1,9 +1,9 @@
 // The id in the body of a submission (execution API, section 5.1). The router looks at nothing else, but the body must be JSON as the
-// original reads it: stricter than JSON.parse about halves of surrogate pairs, numbers that no double holds, and depth.
-import { isExecutionId } from "./route.ts";
+// original's router reads it: stricter than JSON.parse about halves of surrogate pairs, numbers that no double holds, and depth. This is
+// not `parseJson` of `@cellkit/execution/contract`, which reads as a dispatcher does: there a member that comes twice is an error, and
+// here the last one counts, so that the dispatcher itself refuses it; there `1e999` keeps its digits, and here it is an error.
+import { decodeUtf8, isExecutionId, maxJsonLevels } from "@cellkit/execution/contract";
 
-/** One level more is an error. */
-const maxDepth = 127;
 /** Without these in a text, JSON.parse is strict enough. A hint inside of a string costs time and nothing else. */
 const surrogateHint = /\\u[dD][89a-fA-F]/;
 const overflowHint = /\d[eE]\+?\d\d|\d{300}/;
@@ -11,10 +11,10 @@ const tokens = /"(?:[^"\\]|\\.)*"|[[\]{}]|-?\d[\d.eE+-]*/gs;
 
 /** The id of a body; undefined where the body is not strict JSON, or its `id` not a text that the router takes. */
 export function requestIdOf(body: Uint8Array): string | undefined {
+  const text = decodeUtf8(body);
+  if (text === undefined) return undefined;
   let value: unknown;
-  let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
     value = JSON.parse(text);
   } catch {
     return undefined;
@@ -25,13 +25,14 @@ export function requestIdOf(body: Uint8Array): string | undefined {
 }
 
 function isStrict(body: Uint8Array, text: string): boolean {
-  if (bracketCount(body) <= maxDepth && !surrogateHint.test(text) && !overflowHint.test(text)) return true;
+  if (bracketCount(body) <= maxJsonLevels && !surrogateHint.test(text) && !overflowHint.test(text))
+    return true;
   let depth = 0;
   // The text is known to be JSON, so strings, brackets and numbers can be told by how they begin.
   for (const [token] of text.matchAll(tokens)) {
     if (token === "{" || token === "[") {
       depth += 1;
-      if (depth > maxDepth) return false;
+      if (depth > maxJsonLevels) return false;
     } else if (token === "}" || token === "]") {
       depth -= 1;
     } else if (token.startsWith('"')) {

@@ -1,11 +1,14 @@
 // Which call a request line means (execution API, section 2.5). Paths are compared as sent.
+import { isExecutionId } from "@cellkit/execution/contract";
+
+export { isExecutionId };
 
 /** A call of the router's API. */
 export type Route =
   | { readonly kind: "submit" | "prewarm" | "capabilities" | "parents" | "scoped" | "none" }
   | { readonly kind: "read" | "audit" | "cancel"; readonly id: string };
 
-const executionPath = /^\/v1\/executions\/([A-Za-z0-9._-]{1,512})(\/audit|\/cancel)?$/;
+const executionPath = /^\/v1\/executions\/([^/]+)(\/audit|\/cancel)?$/;
 const fixed: Readonly<Record<string, Route>> = {
   "POST /v1/executions": { kind: "submit" },
   "POST /v1/artifacts/prewarm": { kind: "prewarm" },
@@ -28,9 +31,4 @@ export function routeOf(method: string, path: string): Route {
 /** Whether a path is one of the scoped calls, which have rules of their own before any credential is read. */
 export function isScoped(path: string): boolean {
   return path.startsWith("/v1/scoped/");
-}
-
-/** Whether the router takes an id: 1 to 512 of `A–Z a–z 0–9 . _ -`, and neither `.` nor `..`. */
-export function isExecutionId(id: string): boolean {
-  return /^[A-Za-z0-9._-]{1,512}$/.test(id) && id !== "." && id !== "..";
 }

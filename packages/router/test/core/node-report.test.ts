@@ -1,7 +1,8 @@
+import { isEligible } from "@cellkit/execution/contract";
 import { describe, expect, it } from "vitest";
 import { bodyStart, closingHead, encodeCall, framingOf, statusOf } from "../../src/core/backend-call.ts";
 import { capabilitiesOf } from "../../src/core/capabilities.ts";
-import { isEligible, parseHealth, parseReport } from "../../src/core/node-report.ts";
+import { parseHealth, parseReport } from "../../src/core/node-report.ts";
 import { vectors } from "../support/vectors.ts";
 
 const node = {
@@ -32,7 +33,7 @@ describe("a report", () => {
   it("loses what is not known, and gets the two lists that older dispatchers lack", () => {
     expect(reportOf({ extra: 1, node: { ...node, extra: 1 } })).toEqual({
       ...report,
-      node: { ...node, live_cells: 0n, max_cells: 4n, memory_bytes: 1n, egress_slots: 0n },
+      node: { ...node, memory_bytes: 1n },
       scopedArtifactContracts: [],
       scopedHttpsContracts: [],
     });
@@ -50,6 +51,11 @@ describe("a report", () => {
     ["null for a list", { scopedHttpsContracts: null }],
   ])("with %s cannot be relied on", (_name, change) => {
     expect(reportOf(change)).toBeUndefined();
+  });
+
+  it("may have a member twice: the last one counts", () => {
+    const twice = JSON.stringify(report).replace("{", '{"binaryVersion":"0","extra":1,"extra":2,');
+    expect(parseReport(twice)?.binaryVersion).toBe("0.6.0");
   });
 
   it("that is no JSON is none", () => {
@@ -112,7 +118,7 @@ describe("health", () => {
   });
 
   it("brings the node's figures where they are whole", () => {
-    expect(parseHealth(200, JSON.stringify({ ok: true, kvm: true, node })).node?.max_cells).toBe(4n);
+    expect(parseHealth(200, JSON.stringify({ ok: true, kvm: true, node })).node?.max_cells).toBe(4);
     expect(parseHealth(200, JSON.stringify({ ok: true, kvm: true, node: {} })).node).toBeUndefined();
     expect(parseHealth(200, "{").healthy).toBe(false);
   });

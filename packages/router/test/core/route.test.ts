@@ -1,6 +1,7 @@
+import { isExecutionId } from "@cellkit/execution/contract";
 import { describe, expect, it } from "vitest";
 import { parseOrigin } from "../../src/core/origin.ts";
-import { isExecutionId, routeOf } from "../../src/core/route.ts";
+import { routeOf } from "../../src/core/route.ts";
 import { fnv1a64, walkFromChance, walkFromHash } from "../../src/core/selection.ts";
 import { vectors } from "../support/vectors.ts";
 

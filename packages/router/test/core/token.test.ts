@@ -1,6 +1,7 @@
+import { parseToken } from "@cellkit/execution/contract";
 import { describe, expect, it } from "vitest";
 import { type Credentials, distinctnessProblem, isAuthorized } from "../../src/core/credentials.ts";
-import { isAmong, isSameToken, parseToken } from "../../src/core/token.ts";
+import { isAmong, isSameToken } from "../../src/core/token.ts";
 import { vectors } from "../support/vectors.ts";
 
 describe("a token file", () => {
