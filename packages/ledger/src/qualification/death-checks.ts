@@ -131,7 +131,9 @@ export async function replicaRestart(stage: Stage): Promise<Outcome> {
       await after.close();
     }
   }
-  return passed(`${count} processes ended and came back: the same ledger, everything in it`);
+  return passed(
+    `${count === 1 ? "a process" : `${count} processes`} ended and came back: the same ledger, everything in it`,
+  );
 }
 
 /** A process is frozen in the middle of claims, as a machine that hangs: the others stay right; thawed, it does, too. */
