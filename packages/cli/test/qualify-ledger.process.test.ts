@@ -97,9 +97,17 @@ describe("a ledger's place is tried out", () => {
     expect(await readdir(directory.path)).toEqual([]);
   });
 
-  it("a secret file that is not there: code 2 for an agent, too", async () => {
-    const listen = ["--agent", "--listen", "127.0.0.1:0", "--secret-file", `${directory.path}/none`];
-    expect(await run(["qualify", "ledger", directory.path, ...listen])).toMatchObject({ code: 2 });
+  it("a secret file that is not there, or is too short: code 2 for an agent, too", async () => {
+    await writeFile(`${directory.path}/short`, "hunter2", { mode: 0o600 });
+    const [none, short] = await Promise.all(
+      ["none", "short"].map((name) => {
+        const listen = ["--agent", "--listen", "127.0.0.1:0", "--secret-file", `${directory.path}/${name}`];
+        return run(["qualify", "ledger", directory.path, ...listen]);
+      }),
+    );
+    expect(none).toMatchObject({ code: 2 });
+    expect(short).toMatchObject({ code: 2, stderr: [expect.stringContaining("32 are needed")] });
+    expect(short?.stderr.join()).not.toContain("hunter2");
   });
 
   it.each([

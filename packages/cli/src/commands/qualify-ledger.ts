@@ -152,18 +152,15 @@ async function beAgent(
     await serveAgent(config.url, { input: process.stdin, output: process.stdout, bucket });
     return 0;
   }
-  const secret = await readAgentSecret(config.secretFile ?? "").catch((error: unknown) => {
-    note(`cellkit qualify ledger: ${error instanceof Error ? error.message : String(error)}`);
-    return undefined;
-  });
-  if (secret === undefined) return 2;
   const agent = ledgerAgentCommand(config);
-  const listener = await listenForAgents({
-    ...config.listen,
-    secret,
-    agent,
-    onEvent: (line) => note(printable(line)),
-  });
+  const { listen } = config;
+  const listener = await readAgentSecret(config.secretFile ?? "")
+    .then((secret) => listenForAgents({ ...listen, secret, agent, onEvent: (line) => note(printable(line)) }))
+    .catch((error: unknown) => {
+      note(`cellkit qualify ledger: ${printable(error instanceof Error ? error.message : String(error))}`);
+      return undefined;
+    });
+  if (listener === undefined) return 2;
   defer("the agent", () => listener.close());
   note(
     `an agent for qualifications of a ledger at ${listener.host}:${listener.port}: whoever knows the secret makes its processes claim, lock, die and freeze in a probe beside the ledger, and nothing else; stop with Ctrl-C`,

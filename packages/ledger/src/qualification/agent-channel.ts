@@ -146,7 +146,13 @@ export async function openChannel(
     () => refuse("it sent a line that is too long"),
   );
   socket.on("error", (error) => refuse(error.message));
-  socket.once("close", () => refuse("it closed the connection: does it have the same secret?"));
+  socket.once("close", () =>
+    refuse(
+      role === "client" && nonces === undefined
+        ? "it closed the connection before it said a word: it is no cellkit agent, or too many others connect to it"
+        : "it closed the connection: does it have the same secret?",
+    ),
+  );
   if (role === "server") write({ cellkitQualifyAgent: 1, nonce });
   try {
     return await promise;

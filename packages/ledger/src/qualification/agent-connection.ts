@@ -56,12 +56,14 @@ export function localPlace({ command, args, env = process.env }: AgentCommand): 
         lastWords = (lastWords + text).slice(-2_000);
       });
       child.stdin.on("error", () => undefined);
+      let endGuard: (() => void) | undefined;
       const gone = new Promise<void>((resolve) => {
         child.once("error", (error) => {
           onEnd(`it did not start: ${error.message}`);
           resolve();
         });
         child.once("close", (code, signal) => {
+          endGuard?.();
           onEnd(
             `it ended with ${signal ?? `code ${code}`}${lastWords === "" ? "" : `: ${lastWords.trim()}`}`,
           );
@@ -71,7 +73,10 @@ export function localPlace({ command, args, env = process.env }: AgentCommand): 
       onLines(child.stdout, onLine, () => child.kill("SIGKILL"));
       return {
         send: (line) => void child.stdin.write(`${line}\n`),
-        signal: (what) => void child.kill(signals[what]),
+        signal: (what) => {
+          if (what === "freeze" && child.pid !== undefined) endGuard ??= guardFrozen(child.pid);
+          child.kill(signals[what]);
+        },
         close: async () => {
           child.kill("SIGKILL");
           await gone;
@@ -79,6 +84,19 @@ export function localPlace({ command, args, env = process.env }: AgentCommand): 
       };
     },
   };
+}
+
+/**
+ * A frozen process does not see that its input has ended, and would stay for ever if this one were killed. So a shell waits for that
+ * end in its place, and kills it. Answers how to end the shell.
+ */
+function guardFrozen(pid: number): () => void {
+  const script = 'trap "" HUP INT TERM; read -r line; kill -KILL "$1"';
+  const guard = spawn("/bin/sh", ["-c", script, "sh", String(pid)], { stdio: ["pipe", "ignore", "ignore"] });
+  // Without a shell there is no guard, and nothing else is lost.
+  guard.on("error", () => undefined);
+  guard.stdin.on("error", () => undefined);
+  return () => void guard.kill("SIGKILL");
 }
 
 /** The signals behind the words. */

@@ -3,12 +3,15 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { z } from "zod";
 import { LedgerAgentError } from "../errors.ts";
-import { checkSecret, openChannel } from "./agent-channel.ts";
+import { type AgentChannel, checkSecret, openChannel } from "./agent-channel.ts";
 import { type AgentCommand, type AgentPlace, type AgentSignal, localPlace } from "./agent-connection.ts";
 import { jsonOf } from "./lines.ts";
 
-/** Connections at a time, those that have proven nothing yet included. */
-const MAX_CONNECTIONS = 32;
+/** Agents at a time. */
+const MAX_AGENTS = 32;
+
+/** Connections that have proven nothing yet. One more ends the oldest of them, so that nobody keeps others out by silence. */
+const MAX_UNPROVEN = 32;
 
 const CONNECT_MS = 10_000;
 
@@ -28,6 +31,8 @@ export interface AgentListenerOptions {
   secret: string;
   /** The program of an agent; it serves one qualification on its standard input and output. */
   agent: AgentCommand;
+  /** How many may be at work here at a time. @default 32 */
+  maxAgentCount?: number | undefined;
   /** Hears what goes on. */
   onEvent?: (line: string) => void;
 }
@@ -42,19 +47,35 @@ export interface AgentListener extends AsyncDisposable {
 
 /** Waits for qualifications. @throws LedgerAgentError (CELLKIT_LEDGER_AGENT) when the address cannot be had, or for a short secret */
 export async function listenForAgents(options: AgentListenerOptions): Promise<AgentListener> {
-  const { host, port, secret, agent, onEvent = () => undefined } = options;
+  const { host, port, secret, agent, maxAgentCount = MAX_AGENTS, onEvent = () => undefined } = options;
   checkSecret(secret);
   const sockets = new Set<Socket>();
+  const unproven = new Set<Socket>();
+  let agentCount = 0;
+  /** A place for an agent; undefined if all are taken. */
+  const take = (socket: Socket): (() => void) | undefined => {
+    unproven.delete(socket);
+    if (agentCount >= maxAgentCount) return undefined;
+    agentCount += 1;
+    return () => {
+      agentCount -= 1;
+    };
+  };
   const server = createServer((socket) => {
     const from = `${socket.remoteAddress}:${socket.remotePort}`;
     sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-    serve(socket, { secret, agent, from, onEvent }).catch((error: unknown) => {
+    unproven.add(socket);
+    socket.once("close", () => {
+      sockets.delete(socket);
+      unproven.delete(socket);
+    });
+    const [oldest] = unproven;
+    if (unproven.size > MAX_UNPROVEN) oldest?.destroy();
+    serve(socket, { secret, agent, from, take, onEvent }).catch((error: unknown) => {
       socket.destroy();
       onEvent(error instanceof Error ? error.message : String(error));
     });
   });
-  server.maxConnections = MAX_CONNECTIONS;
   server.listen(port, host);
   try {
     await once(server, "listening");
@@ -78,11 +99,36 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<Ag
 
 async function serve(
   socket: Socket,
-  parts: Pick<AgentListenerOptions, "secret" | "agent"> & { from: string; onEvent: (line: string) => void },
+  parts: Pick<AgentListenerOptions, "secret" | "agent"> & {
+    from: string;
+    take: (socket: Socket) => (() => void) | undefined;
+    onEvent: (line: string) => void;
+  },
 ): Promise<void> {
-  const { secret, from, onEvent } = parts;
+  const { secret, from, take, onEvent } = parts;
   socket.setTimeout(SILENCE_MS, () => socket.destroy());
   const channel = await openChannel(socket, "server", { secret, peer: from });
+  const giveBack = take(socket);
+  if (giveBack === undefined) {
+    channel.send(JSON.stringify({ ended: "it is busy: as many agents as it may have are at work there" }));
+    socket.end();
+    onEvent(`${from}: refused, since as many agents as may be are at work`);
+    return;
+  }
+  try {
+    await keepAgent(socket, channel, parts);
+  } finally {
+    giveBack();
+  }
+}
+
+/** From the start of an agent's process to its end. */
+async function keepAgent(
+  socket: Socket,
+  channel: AgentChannel,
+  parts: Pick<AgentListenerOptions, "agent"> & { from: string; onEvent: (line: string) => void },
+): Promise<void> {
+  const { from, onEvent } = parts;
   onEvent(`${from}: an agent starts`);
   const link = await localPlace(parts.agent).start({
     onLine: (line) => channel.send(line),

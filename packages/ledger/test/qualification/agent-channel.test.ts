@@ -113,3 +113,27 @@ it("an address that nobody answers at is told", async () => {
     `127.0.0.1:${port}: it cannot be reached`,
   );
 });
+
+it("silent connections keep nobody out, and who finds all agents at work hears it", async () => {
+  const agent = { command: "cat", args: [] };
+  await using listener = await listenForAgents({
+    host: "127.0.0.1",
+    port: 0,
+    secret,
+    agent,
+    maxAgentCount: 1,
+  });
+  const silent = Array.from({ length: 40 }, () => connect(listener.port, "127.0.0.1"));
+  try {
+    for (const socket of silent) socket.on("error", () => undefined);
+    await Promise.all(silent.slice(-1).map((socket) => once(socket, "connect")));
+    const place = peerPlace({ host: "127.0.0.1", port: listener.port, secret });
+    const first = await place.start({ onLine: () => undefined, onEnd: () => undefined });
+    const { promise: reason, resolve } = Promise.withResolvers<string>();
+    await place.start({ onLine: () => undefined, onEnd: resolve });
+    expect(await reason).toMatch(/it is busy/);
+    await first.close();
+  } finally {
+    for (const socket of silent) socket.destroy();
+  }
+});
