@@ -20,6 +20,7 @@ import { EmptyFolders } from "./empty-folders.ts";
 import { KeyLocks } from "./key-locks.ts";
 import { type Layout, prepareLayout } from "./layout.ts";
 import { type ObjectHead, type OpenObject, openObject, readHead } from "./object-file.ts";
+import { Place } from "./place.ts";
 import { type StagedObject, Staging } from "./staging.ts";
 import { type Cursor, type Found, walk } from "./walk.ts";
 
@@ -38,14 +39,16 @@ export class ObjectStore {
   readonly #locks: KeyLocks;
   readonly #sync: DirectorySync;
   readonly #staging: Staging;
+  readonly #place: Place;
   readonly #emptyFolders: EmptyFolders;
   /** Paths whose latest change is visible and not yet durable. */
   readonly #settling = new Map<string, Promise<void>>();
   #closed: Promise<void> | undefined;
 
-  private constructor(layout: Layout, staging: Staging) {
+  private constructor(layout: Layout, staging: Staging, place: Place) {
     this.layout = layout;
     this.#staging = staging;
+    this.#place = place;
     this.#locks = new KeyLocks(layout.locks);
     this.#sync = new DirectorySync(layout.root);
     this.#emptyFolders = new EmptyFolders(layout.objects);
@@ -53,10 +56,13 @@ export class ObjectStore {
 
   /** Opens a directory, making it a bucket if it is empty or absent. @throws BucketError of the disk or the format */
   static async open(directory: string): Promise<ObjectStore> {
+    let place: Place | undefined;
     try {
       const layout = await prepareLayout(directory);
-      return new ObjectStore(layout, await Staging.open(layout.staging));
+      place = new Place(layout.root, layout.objects);
+      return new ObjectStore(layout, await Staging.open(layout.staging), place);
     } catch (error) {
+      place?.close();
       throw diskFailure(directory, error);
     }
   }
@@ -118,6 +124,7 @@ export class ObjectStore {
     if (condition.kind === "none") return { kind: "applied" };
     const path = this.pathOf(keyBytes(key));
     await this.#settling.get(path)?.catch(() => {});
+    this.#place.check();
     return await this.guarded(() => check(path, condition));
   }
 
@@ -125,7 +132,10 @@ export class ObjectStore {
   async open(key: string): Promise<OpenObject | undefined> {
     const path = this.pathOf(keyBytes(key));
     await this.#settling.get(path)?.catch(() => {});
-    return await this.guarded(() => openObject(path));
+    const object = await this.guarded(() => openObject(path));
+    // Nothing is there: true of this bucket only if its directory is.
+    if (object === undefined) this.#place.check();
+    return object;
   }
 
   /** What is known of an object besides its content. */
@@ -144,14 +154,17 @@ export class ObjectStore {
   async *keys(cursor: Cursor): AsyncGenerator<Found> {
     try {
       yield* walk(this.layout.objects, "", cursor);
+      this.#place.check();
     } catch (error) {
       throw diskFailure(this.layout.root, error);
     }
   }
 
   /** What is known of a found object; undefined when it has gone since. */
-  headOf(found: Found): Promise<ObjectHead | undefined> {
-    return this.guarded(() => readHead(found.path));
+  async headOf(found: Found): Promise<ObjectHead | undefined> {
+    const head = await this.guarded(() => readHead(found.path));
+    if (head === undefined) this.#place.check();
+    return head;
   }
 
   /** Waits for what runs, then removes this store's staging folder. Idempotent. */
@@ -160,6 +173,7 @@ export class ObjectStore {
       await this.#locks.close();
       await this.#emptyFolders.close();
       await this.#staging.close();
+      this.#place.close();
     })();
     return this.#closed;
   }
@@ -179,6 +193,7 @@ export class ObjectStore {
     if (this.#closed !== undefined) throw new BucketClosedError(this.layout.root);
     let outcome: Outcome = { kind: "applied" };
     let release: (() => void) | undefined;
+    this.#place.check();
     try {
       release = await this.#locks.acquire(bytes, signal, () => {
         outcome = check(path, condition);
@@ -190,6 +205,8 @@ export class ObjectStore {
     }
     if (release === undefined) return outcome;
     try {
+      // The lock's file may be that of a directory that is gone: then others lock another one.
+      this.#place.check();
       return await this.guarded(work);
     } finally {
       release();

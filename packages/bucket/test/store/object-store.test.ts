@@ -1,5 +1,5 @@
 import { closeSync, openSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
@@ -21,6 +21,13 @@ async function put(store: ObjectStore, key: string, content = key): Promise<void
   await staged.write(Buffer.from(content));
   staged.finish({});
   expect(await store.put(key, staged, { kind: "none" })).toEqual({ kind: "applied" });
+}
+
+async function list(store: ObjectStore): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const item of listing(store, { prefix: "", delimiter: "", from: "" }))
+    keys.push("key" in item ? item.key : item.prefix);
+  return keys;
 }
 
 describe("a bucket directory", () => {
@@ -46,6 +53,39 @@ describe("a bucket directory", () => {
     await writeFile(join(directory, name), content);
     await expect(ObjectStore.open(directory)).rejects.toMatchObject({ code: "CELLKIT_BUCKET_FORMAT" });
     expect(await readdir(directory)).toEqual([name]);
+  });
+
+  it.each<[string, (directory: string) => Promise<unknown>]>([
+    ["removed", (directory) => rm(directory, { recursive: true })],
+    [
+      "replaced by an empty one",
+      async (directory) => {
+        await rename(directory, `${directory}.away`);
+        await mkdir(directory);
+      },
+    ],
+    [
+      "replaced by another bucket",
+      async (directory) => {
+        await rename(directory, `${directory}.away`);
+        await openStore(directory);
+      },
+    ],
+  ])("that was %s under an open store is no empty bucket", async (_, change) => {
+    const directory = join(await temporaryDirectory(), "bucket");
+    const store = await ObjectStore.open(directory);
+    onTestFinished(() => store.close().catch(() => undefined));
+    await put(store, "a/key");
+    await put(store, "other");
+    await change(directory);
+    const gone = { code: "CELLKIT_BUCKET_DISK", message: expect.stringContaining("removed or replaced") };
+    await expect(store.open("a/key")).rejects.toMatchObject(gone);
+    await expect(store.head("never")).rejects.toMatchObject(gone);
+    await expect(store.precheck("a/key", { kind: "absent" })).rejects.toMatchObject(gone);
+    await expect(store.delete("never", { kind: "none" })).rejects.toMatchObject(gone);
+    await expect(list(store)).rejects.toMatchObject(gone);
+    await expect(put(store, "a/key")).rejects.toMatchObject({ code: "CELLKIT_BUCKET_DISK" });
+    expect(await readdir(join(directory, "objects")).catch(() => [])).toEqual([]);
   });
 
   it("below a file, or with too long a path, is refused", async () => {
@@ -201,7 +241,8 @@ describe("a listing", () => {
         fc.constantFrom("", "/", "a", "é", "//"),
         fc.oneof(fc.constant(undefined), key),
         async (keys, prefix, delimiter, startAfter) => {
-          await rm(store.layout.objects, { recursive: true, force: true });
+          for (const name of await readdir(store.layout.objects))
+            await rm(join(store.layout.objects, name), { recursive: true });
           for (const name of keys) {
             const path = store.pathOf(keyBytes(name));
             await mkdir(join(path, ".."), { recursive: true });
