@@ -11,11 +11,13 @@ export class BucketUrlError extends BucketError {
   override readonly name = "BucketUrlError";
   readonly code = "CELLKIT_BUCKET_URL";
   constructor(url: string, reason: string, options?: ErrorOptions) {
-    super(
-      `bucket URL ${JSON.stringify(url)}: ${reason}; write s3://bucket/prefix or file:///directory`,
-      options,
-    );
+    super(`bucket URL ${shown(url)}: ${reason}; write s3://bucket/prefix or file:///directory`, options);
   }
+}
+
+/** A URL for a message. What has a user, a password or parameters in it is not shown, but for its scheme. */
+function shown(url: string): string {
+  return /[@?#]/.test(url) ? `${/^[a-z0-9+.-]*:/i.exec(url)?.[0] ?? ""}…` : JSON.stringify(url);
 }
 
 /** An option has a value outside its range. The message names the option and the range. */

@@ -99,7 +99,8 @@ export function parseBucketUrl(url: string): BucketLocation {
       return { kind: "file", directory: fileURLToPath(url).replace(/(?<=.)\/+$/, "") };
     } catch (error) {
       if (error instanceof BucketUrlError) throw error;
-      throw new BucketUrlError(url, "not a path on this machine", { cause: error });
+      // Without the cause, which holds the URL.
+      throw new BucketUrlError(url, "not a path on this machine");
     }
   }
   throw new BucketUrlError(url, "this version knows s3:// and file://");

@@ -31,6 +31,16 @@ describe("a bucket URL", () => {
   ])("%j is refused", (url) => {
     expect(() => parseBucketUrl(url)).toThrow(expect.objectContaining({ code: "CELLKIT_BUCKET_URL" }));
   });
+
+  it.each([
+    "s3://user:hunter2@cells",
+    "s3://cells/a?key=hunter2",
+    "file://user:hunter2@[/x",
+    "gs://u:hunter2@b",
+  ])("of %j nothing is shown that may be a password", (url) => {
+    expect(() => parseBucketUrl(url)).toThrow(/^bucket URL (s3|file|gs):…: /);
+    expect(() => parseBucketUrl(url)).not.toThrow(expect.objectContaining({ cause: expect.anything() }));
+  });
 });
 
 describe("options", () => {

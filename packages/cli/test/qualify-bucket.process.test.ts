@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -77,7 +78,21 @@ it("ends at a signal", async () => {
   );
   command.process.signal("SIGINT");
   expect((await command.outcome()).code).toBe(130);
+  for await (const { key } of bucket.list("")) expect.fail(`${key} was left behind`);
+  // What makes the directory a bucket, after a whole run as after this one.
+  const names = (await readdir(join(directory.path, "signal"))).sort();
+  expect(names).toEqual(["cellkit-bucket.json", "locks", "objects", "staging", "uploads"]);
+  expect((await readdir(join(directory.path, "good"))).sort()).toEqual(names);
 });
+
+it.each(["s3://user:hunter2@cells", "file://user:hunter2@host/x", "s3://cells/x?secret=hunter2"])(
+  "%s is refused, and nothing is shown that may be a password",
+  async (url) => {
+    const { code, stdout, stderr } = await run(["qualify", "bucket", url]);
+    expect(code).toBe(2);
+    expect([...stdout, ...stderr].join()).not.toContain("hunter2");
+  },
+);
 
 /** The least of an S3 server that answers every write with success. */
 function keepNoCondition(): Parameters<typeof createServer>[1] & {} {

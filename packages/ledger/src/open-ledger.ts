@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BucketOptions } from "@cellkit/bucket";
+import { checkConnectionUrl } from "./core/connection-url.ts";
 import { LedgerOptionError } from "./errors.ts";
 import type { LedgerOptions, LedgerReader, StoredLedger } from "./ledger.ts";
 
@@ -23,7 +24,7 @@ export type LedgerLocation =
 
 /**
  * A path or a `file:` URL is a POSIX directory, `s3:` (`gs:`, `az:`) a bucket, `postgres:` and `postgresql:` a database.
- * @throws LedgerOptionError (CELLKIT_LEDGER_OPTION) for anything else; the message does not show a database's address
+ * @throws LedgerOptionError (CELLKIT_LEDGER_OPTION) for anything else; the message shows nothing that may be a password
  */
 export function parseLedgerUrl(url: string): LedgerLocation {
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase();
@@ -33,8 +34,9 @@ export function parseLedgerUrl(url: string): LedgerLocation {
     case "file":
       try {
         return { kind: "posix", directory: resolve(fileURLToPath(url)) };
-      } catch (cause) {
-        throw new LedgerOptionError(`${url} is no path of this machine: give file:///DIRECTORY`, { cause });
+      } catch {
+        // Neither shown nor kept as a cause: somebody may have taken it for the address of a server, with a password.
+        throw new LedgerOptionError("this file: address is no path of this machine: give file:///DIRECTORY");
       }
     case "s3":
     case "gs":
@@ -42,6 +44,7 @@ export function parseLedgerUrl(url: string): LedgerLocation {
       return { kind: "bucket", url };
     case "postgres":
     case "postgresql":
+      checkConnectionUrl(url);
       return { kind: "postgres", connection: url };
     default:
       throw new LedgerOptionError(

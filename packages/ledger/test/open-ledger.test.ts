@@ -19,7 +19,9 @@ it.each([
 it.each([
   ["nothing", "", /empty/],
   ["another store", "mysql://user:hunter2@host/db", /no ledger lies at mysql/],
-  ["a file URL of another host", "file://host/path", /no path of this machine/],
+  ["a file URL of another host", "file://user:hunter2@host/path", /no path of this machine/],
+  ["a file URL that is none", "file://user:hunter2@[/path", /no path of this machine/],
+  ["a database whose password has a slash", "postgres://u:12/hunter2@h/d", /percent-encode/],
 ])("%s is refused, without its secrets", (_, url, message) => {
   expect(() => parseLedgerUrl(url)).toThrow(message);
   expect(() => parseLedgerUrl(url)).toThrow(expect.objectContaining({ code: "CELLKIT_LEDGER_OPTION" }));
@@ -53,3 +55,12 @@ it("a bucket's endpoint is an option, and the message of one that does not answe
     /gave no answer at the endpoint http:\/\/127\.0\.0\.1:1 \(ECONNREFUSED\)/,
   );
 });
+
+it.each(["s3://user:hunter2@cells/x", "s3://cells/x?secret=hunter2", "gs://user:hunter2@cells"])(
+  "of %s nothing is shown that may be a password",
+  async (url) => {
+    const opened = openLedger(url);
+    await expect(opened).rejects.toMatchObject({ code: "CELLKIT_LEDGER_OPTION" });
+    await expect(opened).rejects.not.toThrow(/hunter2/);
+  },
+);

@@ -8,7 +8,7 @@ export const qualifyBucketOptions = z.strictObject({
   ...bucketOptions,
   bucket: bucketOptions.bucket.meta({
     description:
-      "The bucket, and the prefix below which it is tried; file:///DIRECTORY is a bucket in a directory here, not a ledger's directory. Credentials of s3:// come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the AWS SDK's other sources.",
+      "The bucket, and the prefix below which it is tried; file:///DIRECTORY is a bucket in a directory here, not a ledger's directory; what makes the directory a bucket (cellkit-bucket.json, empty folders, files of locks) is made there and stays. Credentials of s3:// come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the AWS SDK's other sources.",
     env: "CELLD_BUCKET",
     placeholder: "URL",
     positional: true,

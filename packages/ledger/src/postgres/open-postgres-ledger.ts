@@ -1,6 +1,7 @@
 /** Opens a ledger in PostgreSQL: checks the server, makes the table and the ledger's marker if they may be made. */
 import { randomUUID } from "node:crypto";
 import pg from "pg";
+import { checkConnectionUrl } from "../core/connection-url.ts";
 import { resolveLedgerOptions } from "../core/ledger-options.ts";
 import { loadDigest } from "../digest.ts";
 import { LedgerMissingError, LedgerOptionError, LedgerUnsupportedError } from "../errors.ts";
@@ -64,6 +65,7 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   checkRange("timeoutMs", timeoutMs, MAX_TIMEOUT_MS);
   const config =
     typeof options.connection === "string" ? { connectionString: options.connection } : options.connection;
+  if (config.connectionString !== undefined) checkConnectionUrl(config.connectionString);
   const url = describePlace(config, resolved.name);
   const digest = await loadDigest();
   const connect = (count: number) =>
