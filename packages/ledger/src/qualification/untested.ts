@@ -68,6 +68,10 @@ function told(name: string, detail: string): Told {
 
 /** What whoever runs a ledger there may do, by what was seen. */
 export function adviceOf(checks: readonly LedgerCheck[]): string[] {
+  return [...adviceOnTimes(checks), ...adviceOnWhatIsOpen(checks)];
+}
+
+function adviceOnTimes(checks: readonly LedgerCheck[]): string[] {
   const resultOf = (name: string) => checks.find((check) => check.name === name)?.result;
   switch (resultOf("times-coherent")) {
     case "failed":
@@ -84,3 +88,20 @@ export function adviceOf(checks: readonly LedgerCheck[]): string[] {
       return [];
   }
 }
+
+/** Why the verdict is `unknown`: what it rests on and could not be tested, each reason once. */
+function adviceOnWhatIsOpen(checks: readonly LedgerCheck[]): string[] {
+  const names = new Map<string, string[]>();
+  for (const { name, result, required, detail } of checks) {
+    if (!required || result !== "not-tested") continue;
+    const reason = TOO_FEW_CONNECTIONS.test(detail) ? fewConnections : detail;
+    names.set(reason, [...(names.get(reason) ?? []), name]);
+  }
+  return [...names].map(([reason, each]) => `${each.join(", ")} could not be tested: ${reason}`);
+}
+
+/** What PostgreSQL says then. */
+const TOO_FEW_CONNECTIONS = /SQLSTATE 53300/;
+
+const fewConnections =
+  "the server has too few connections for a qualification, each of whose processes takes up to 16: raise max_connections, or give fewer --processes";

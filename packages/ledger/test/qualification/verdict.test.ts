@@ -65,6 +65,23 @@ it.each([
   expect(adviceOf(checks).join()).toMatch(words);
 });
 
+it("what kept the verdict open is said once for each reason; too few connections with what to do", () => {
+  const open = (name: string, detail: string) => ({ ...check("not-tested", true, name), detail });
+  const busy = (agent: number) => `it broke off: agent ${agent}: sorry, too many clients (SQLSTATE 53300): …`;
+  expect(
+    adviceOf([
+      check("passed"),
+      open("process-death", busy(4)),
+      open("replica-restart", busy(5)),
+      open("several-machines", "only this machine took part"),
+      { ...check("not-tested", false, "power-loss"), detail: "cannot be seen" },
+    ]),
+  ).toEqual([
+    expect.stringMatching(/^process-death, replica-restart could not be tested: .*raise max_connections, or/),
+    "several-machines could not be tested: only this machine took part",
+  ]);
+});
+
 it("there is no advice on times that nobody looked at", () => {
   expect(adviceOf([check("passed")])).toEqual([]);
 });
