@@ -6,7 +6,7 @@ import { type ExportHead, readExport } from "./export-file.ts";
 import { KeySet } from "./key-set.ts";
 
 /** What a whole file says. */
-export interface CheckedExport {
+interface CheckedExport {
   head: ExportHead;
   recordCount: number;
   /** Of its bindings, in whatever order. */

@@ -48,7 +48,7 @@ export interface ExportRecord {
 }
 
 /** What a file says of itself in its last line. */
-export interface ExportEnd {
+interface ExportEnd {
   recordCount: number;
   /** `sha256:` and 64 lowercase hex digits. */
   digest: string;
