@@ -142,12 +142,15 @@ export const claimRules: readonly Rule[] = [
         expectEqual(kind, "new", `claim of ${JSON.stringify(id.slice(0, 40))}`);
       }
       expectEqual(await ledger.count(), ODD_IDS.length, "count");
-      for (const id of ["", "i".repeat(4_097), "ä".repeat(2_049)]) {
-        const what = `an id of ${Buffer.byteLength(id)} bytes`;
+      // Half of a surrogate pair has no UTF-8: all texts with one would be one id, or one body.
+      for (const id of ["", "i".repeat(4_097), "ä".repeat(2_049), "\ud800", "a\udfff"]) {
+        const what = `an id of ${Buffer.byteLength(id)} bytes${id.isWellFormed() ? "" : ", not well-formed,"}`;
         const claim = (): Promise<Claim> => ledger.claim(id, "b", chooser(A).choose);
         await expectCode(claim, "CELLKIT_LEDGER_OPTION", what);
         await expectCode(() => ledger.lookup(id), "CELLKIT_LEDGER_OPTION", what);
       }
+      const halved = (): Promise<Claim> => ledger.claim("halved", "\ud800", chooser(A).choose);
+      await expectCode(halved, "CELLKIT_LEDGER_OPTION", "a body that is not well-formed");
     },
   },
 ];

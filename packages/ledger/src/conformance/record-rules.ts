@@ -127,6 +127,9 @@ export const recordRules: readonly Rule[] = [
         ["a short key", key.slice(1), owner],
         ["an owner that is no origin", key, { ...owner, backend: "https://n" }],
         ["a record that is too long", key, { ...owner, bodyHash: "x".repeat(4_096) }],
+        ["a record without a body hash", key, { backend: A } as typeof owner],
+        ["an empty body hash", key, { ...owner, bodyHash: "" }],
+        ["a body hash with a NUL", key, { ...owner, bodyHash: "a\0b" }],
       ];
       for (const [what, badKey, badOwner] of refusals)
         await expectCode(() => ledger.restore(badKey, badOwner), "CELLKIT_LEDGER_OPTION", what);
