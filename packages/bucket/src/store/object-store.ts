@@ -169,12 +169,15 @@ export class ObjectStore {
 
   /** Waits for what runs, then removes this store's staging folder. Idempotent. */
   close(): Promise<void> {
-    this.#closed ??= (async () => {
-      await this.#locks.close();
-      await this.#emptyFolders.close();
-      await this.#staging.close();
-      this.#place.close();
-    })();
+    this.#closed ??= this.guarded(async () => {
+      try {
+        await this.#locks.close();
+        await this.#emptyFolders.close();
+        await this.#staging.close();
+      } finally {
+        this.#place.close();
+      }
+    });
     return this.#closed;
   }
 

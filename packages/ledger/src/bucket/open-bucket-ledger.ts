@@ -65,6 +65,8 @@ export async function openBucketLedger(options: BucketLedgerOptions): Promise<St
     throw new LedgerOptionError(
       `a ledger in a bucket has no capacity (${resolved.capacity} was given): it could not keep to it while several write`,
     );
+  if (typeof options.bucket?.createIfAbsent !== "function")
+    throw new LedgerOptionError("bucket must be what openBucket answers");
   const store = new LedgerStore(options.bucket, resolved.name);
   const { requireExisting } = resolved;
   const ledgerId = await openCreationMarker(store, { requireExisting, signal: options.signal });
@@ -196,7 +198,8 @@ class BucketLedger implements StoredLedger {
   close(): Promise<void> {
     this.#closed ??= (async () => {
       await Promise.allSettled(this.#running);
-      if (this.#options.closeBucket) await this.#store.bucket.close();
+      if (this.#options.closeBucket)
+        await this.#store.guard(undefined, "no", () => this.#store.bucket.close());
     })();
     return this.#closed;
   }

@@ -61,6 +61,8 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   const { table = DEFAULT_TABLE, connectionCount = 16, timeoutMs = 5_000 } = options;
   const resolved = resolveLedgerOptions(options, { capacity: undefined, now: Date.now });
   checkTable(table);
+  if (options.connection === null || !["string", "object"].includes(typeof options.connection))
+    throw new LedgerOptionError("connection is a URL or a configuration of pg");
   checkRange("connectionCount", connectionCount, 1_000);
   checkRange("timeoutMs", timeoutMs, MAX_TIMEOUT_MS);
   const config =

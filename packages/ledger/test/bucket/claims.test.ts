@@ -2,6 +2,7 @@ import { readdir, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
+  type Bucket,
   BucketAccessDeniedError,
   BucketUnreachableError,
   NoBucketError,
@@ -254,6 +255,15 @@ describe("a ledger in a bucket", () => {
     expect(await bucket.get("nothing")).toBeUndefined();
     await (await openBucketLedger({ bucket, name, closeBucket: true })).close();
     await expect(bucket.get("nothing")).rejects.toMatchObject({ code: "CELLKIT_BUCKET_CLOSED" });
+  });
+
+  it("tells of a bucket that cannot be closed, and of one that is none, as a ledger does", async () => {
+    const bucket = seam(served.open(), {});
+    bucket.close = () => Promise.reject(Object.assign(new Error("EIO"), { code: "EIO" }));
+    const ledger = await openBucketLedger({ bucket, name, closeBucket: true });
+    await expect(ledger.close()).rejects.toMatchObject({ code: "CELLKIT_LEDGER_UNAVAILABLE" });
+    const none = openBucketLedger({ bucket: "s3://bucket" as unknown as Bucket });
+    await expect(none).rejects.toMatchObject({ code: "CELLKIT_LEDGER_OPTION" });
   });
 
   it("shows everything in its folder, and counts only records", async () => {

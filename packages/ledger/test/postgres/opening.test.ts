@@ -201,7 +201,8 @@ describe("a connection that cannot be used", () => {
   });
 
   it("options out of range are refused", async () => {
-    for (const options of [{ connectionCount: 0 }, { timeoutMs: 0.5 }, { timeoutMs: 1e9 }])
+    const mistake = { connection: undefined as unknown as string };
+    for (const options of [{ connectionCount: 0 }, { timeoutMs: 0.5 }, { timeoutMs: 1e9 }, mistake])
       await expect(open(options)).rejects.toMatchObject({ code: "CELLKIT_LEDGER_OPTION" });
   });
 });
