@@ -1,5 +1,4 @@
 // A table that is dropped, emptied, replaced, or swallows what is written, under an open ledger.
-import "../support/load-pg.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { openPostgresLedger, type PostgresLedgerOptions } from "../../src/postgres/index.ts";
 import { PostgresServer } from "../support/postgres-server.ts";
