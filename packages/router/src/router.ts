@@ -136,6 +136,7 @@ class ListeningRouter implements Router {
       context: {
         operationMs: this.#limits.operationMs,
         handle: (head) => this.#handle(head),
+        hold: (bytes) => this.#dispatchers.hold(bytes),
         enter: () => this.#running.enter(),
       },
       onOutcome: (outcome, durationMs) => this.#emit({ kind: "request", ...outcome, durationMs }),

@@ -114,6 +114,23 @@ describe("an answer", () => {
     socket.destroy();
   });
 
+  it("that its caller has not taken yet counts as held: others get none that is large", async () => {
+    const record = JSON.stringify({ output: "x".repeat(16_000_000) });
+    await using backend = await ScriptedBackend.open((request, socket) =>
+      request.path === "/v1/executions/run-1" ? jsonAnswer(200, record) : willing(request, socket),
+    );
+    await using router = await openTestRouter([backend], { limits: { totalAnswerBytes: 20_000_000 } });
+    await router.submit("run-1");
+    const slow = await open(router.port);
+    slow.on("error", () => undefined).pause();
+    slow.write(bodiless("GET", "/v1/executions/run-1"));
+    await until("the answer", () => backend.calls.length === 3 && router.router.counts().running === 0);
+    expect((await router.read("/v1/executions/run-1"))?.status).toBe(503);
+    slow.destroy();
+    await until("the end", () => router.router.counts().connections === 0, 3_000);
+    expect((await router.read("/v1/executions/run-1"))?.status).toBe(200);
+  });
+
   it("of many large ones at once that memory is not meant for counts as lost", async () => {
     const held = Promise.withResolvers<void>();
     const record = JSON.stringify({ output: "x".repeat(700_000) });

@@ -1,3 +1,6 @@
+/** What each answer may hold without being counted. */
+export const freeBytes = 65_536;
+
 /** Bytes that many answers share, so that large ones cannot fill the memory together. */
 export class ByteBudget {
   readonly #limitBytes: number;
@@ -17,5 +20,15 @@ export class ByteBudget {
   /** Gives some back. */
   give(bytes: number): void {
     this.#takenBytes -= bytes;
+  }
+
+  /**
+   * Counts an answer that is there, whole, while it is passed on to its caller. It is never refused.
+   * @returns to be called once, when it was passed on
+   */
+  hold(answerBytes: number): () => void {
+    const bytes = Math.max(0, answerBytes - freeBytes);
+    this.#takenBytes += bytes;
+    return () => this.give(bytes);
   }
 }

@@ -33,7 +33,7 @@ export interface BackendBounds {
   readonly operationMs: number;
   /** A whole answer, head included. @default 16_777_216 */
   readonly answerBytes: number;
-  /** What answers of more than 64 KiB may hold together; one beyond counts as failed. @default 268_435_456 */
+  /** What answers of more than 64 KiB may hold together until their callers have them; one beyond counts as failed. @default 268_435_456 */
   readonly totalAnswerBytes: number;
 }
 
@@ -84,6 +84,14 @@ export class Dispatchers {
   /** Ends the connections that are kept. */
   close(): void {
     this.#kept?.close();
+  }
+
+  /**
+   * Counts an answer against the memory for large ones until its caller has it: ask for it as soon as the answer is there.
+   * @returns to be called once, when it was passed on
+   */
+  hold(answerBytes: number): () => void {
+    return this.#context.budget.hold(answerBytes);
   }
 
   /** The one POST of an execution. @throws BackendError (CELLKIT_ROUTER_BACKEND) */

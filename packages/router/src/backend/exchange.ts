@@ -2,10 +2,18 @@
 // freely, on a connection that was kept and turns out to have been closed.
 import { isUtf8 } from "node:buffer";
 import { connect, type LookupFunction, type Socket } from "node:net";
-import { type AnswerFraming, bodyStart, closingHead, framingOf, statusOf } from "../core/backend-call.ts";
+import {
+  type AnswerFraming,
+  announcedBytes,
+  bodyStart,
+  closingHead,
+  framingOf,
+  statusOf,
+} from "../core/backend-call.ts";
 import type { BackendOrigin } from "../core/origin.ts";
 import { BackendError } from "../errors.ts";
-import type { ByteBudget } from "./byte-budget.ts";
+import { AnswerBytes } from "./answer-bytes.ts";
+import { type ByteBudget, freeBytes } from "./byte-budget.ts";
 import type { KeptConnections } from "./kept-connections.ts";
 
 /** A dispatcher's whole answer. */
@@ -38,9 +46,6 @@ export interface ExchangeContext {
   /** Ends the exchange; it counts as failed. */
   readonly signal: AbortSignal;
 }
-
-/** What an answer may hold without asking the shared budget. */
-const freeBytes = 65_536;
 
 /** What {@link exchange} takes beside the call. */
 export interface ExchangeOptions {
@@ -89,9 +94,9 @@ class Exchange {
   readonly #parts: Parts;
   readonly #ends: Ends;
   readonly #socket: Socket;
-  readonly #chunks: Buffer[] = [];
+  readonly #answer = new AnswerBytes();
   readonly #onAbort = () => this.#fail("was not waited for: the router stops");
-  #byteCount = 0;
+  #announced: number | undefined;
   #budgetBytes = 0;
   #isConnected = false;
   #headAt: number | undefined;
@@ -140,38 +145,33 @@ class Exchange {
   }
 
   #take(chunk: Buffer): void {
-    this.#byteCount += chunk.length;
+    const byteCount = this.#answer.length + chunk.length;
     const { maxBytes } = this.#parts.bounds;
-    if (this.#byteCount > maxBytes) {
+    if (byteCount > maxBytes) {
       this.#fail(`answered more than ${maxBytes} bytes`);
       return;
     }
-    const wanted = Math.max(0, this.#byteCount - freeBytes) - this.#budgetBytes;
+    const wanted = Math.max(0, byteCount - freeBytes) - this.#budgetBytes;
     if (wanted > 0 && !this.#parts.context.budget.take(wanted)) {
       this.#fail("answered more than there is memory for: many large answers at once");
       return;
     }
     this.#budgetBytes += Math.max(0, wanted);
-    this.#chunks.push(chunk);
+    if (this.#answer.length === 0) this.#announced = announcedBytes(chunk);
+    this.#answer.add(chunk, this.#announced);
     if (this.#parts.kept !== undefined) this.#endIfWhole();
-  }
-
-  /** The answer as far as it came, in one piece. */
-  #bytes(): Buffer {
-    if (this.#chunks.length > 1) this.#chunks.splice(0, this.#chunks.length, Buffer.concat(this.#chunks));
-    return this.#chunks[0] ?? Buffer.alloc(0);
   }
 
   /** Ends it where the answer is whole though the connection is not closed. */
   #endIfWhole(): void {
-    this.#headAt ??= bodyStart(this.#bytes());
+    this.#headAt ??= bodyStart(this.#answer.whole);
     if (this.#headAt === undefined) return;
-    this.#framing ??= framingOf(this.#bytes().toString("latin1", 0, this.#headAt - 4));
-    if (this.#framing.bytes === this.#byteCount) this.#end(this.#framing.keeps);
+    this.#framing ??= framingOf(this.#answer.whole.toString("latin1", 0, this.#headAt - 4));
+    if (this.#framing.bytes === this.#answer.length) this.#end(this.#framing.keeps);
   }
 
   /** What a caller gets: the answer as it came, unless it says that its connection stays. */
-  #answer(bytes: Buffer, bodyAt: number, isKept: boolean): BackendAnswer {
+  #finished(bytes: Buffer, bodyAt: number, isKept: boolean): BackendAnswer {
     const status = statusOf(bytes);
     if (!isKept) return { status, bytes, bodyAt };
     const head = Buffer.from(`${closingHead(bytes.toString("latin1", 0, bodyAt - 4))}\r\n\r\n`, "latin1");
@@ -179,24 +179,24 @@ class Exchange {
   }
 
   #end(isKept = false): void {
-    if (this.#ends.kept !== undefined && this.#byteCount === 0) {
+    if (this.#ends.kept !== undefined && this.#answer.length === 0) {
       this.#finish(false);
       this.#ends.resolve(undefined);
       return;
     }
-    const bytes = this.#bytes();
+    const bytes = this.#answer.whole;
     const bodyAt = bodyStart(bytes);
     if (bodyAt === undefined) this.#fail("closed before the head of its answer was whole");
     else if (!isUtf8(bytes)) this.#fail("answered what is not UTF-8");
     else {
       this.#finish(isKept);
-      this.#ends.resolve(this.#answer(bytes, bodyAt, isKept));
+      this.#ends.resolve(this.#finished(bytes, bodyAt, isKept));
     }
   }
 
   #fail(problem: string, cause?: unknown): void {
     // A kept connection that breaks before a byte came was closed while it was kept.
-    const isStale = this.#ends.kept !== undefined && this.#byteCount === 0 && cause !== undefined;
+    const isStale = this.#ends.kept !== undefined && this.#answer.length === 0 && cause !== undefined;
     this.#finish(false);
     if (isStale) {
       this.#ends.resolve(undefined);

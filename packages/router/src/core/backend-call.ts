@@ -39,6 +39,18 @@ export function bodyStart(answer: Uint8Array): number | undefined {
   return at === -1 ? undefined : at + 4;
 }
 
+/**
+ * How long an answer says that it is, head included; undefined where its begin does not say it. A hint about the room that it will take:
+ * where it ends is told by its connection.
+ */
+export function announcedBytes(begin: Uint8Array): number | undefined {
+  const at = bodyStart(begin);
+  if (at === undefined) return undefined;
+  const head = Buffer.from(begin.buffer, begin.byteOffset, at).toString("latin1");
+  const [, length] = /\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*\r\n/i.exec(head) ?? [];
+  return length === undefined ? undefined : at + Number(length);
+}
+
 /** How an answer ends, for connections that may be kept. */
 export interface AnswerFraming {
   /** The whole answer, head included; undefined: it ends with the connection. */

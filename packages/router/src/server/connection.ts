@@ -32,6 +32,8 @@ export interface ConnectionContext {
   readonly operationMs: number;
   /** Judges a head. Never rejects. */
   handle(head: RequestHead): Promise<Handling>;
+  /** Counts an answer's bytes until they were written; answers what ends that. */
+  hold(bytes: number): () => void;
   /** Waits for room among the running requests; answers what gives it back. */
   enter(): Promise<() => void>;
 }
@@ -87,7 +89,7 @@ export class Connection {
       const reply = await this.#run(() => handling.run(body));
       if (reply === undefined) return { ...silent, route };
       if (typeof reply === "string") return await this.#refuse(route, reply);
-      return await this.#finish({ route, status: reply.status, refusal: undefined }, reply.bytes);
+      return await this.#pass(route, reply);
     } finally {
       this.#socket.destroy();
     }
@@ -131,6 +133,15 @@ export class Connection {
       return await work();
     } finally {
       leave();
+    }
+  }
+
+  async #pass(route: RequestRoute, { status, bytes }: Reply): Promise<Outcome> {
+    const release = this.#context.hold(bytes.length);
+    try {
+      return await this.#finish({ route, status, refusal: undefined }, bytes);
+    } finally {
+      release();
     }
   }
 
