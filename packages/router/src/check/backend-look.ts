@@ -1,7 +1,7 @@
 // One look at a dispatcher: its health and its report, each over a connection of its own. Both only read.
 import { isIPv6, type LookupFunction } from "node:net";
+import type { NodeFigures } from "@cellkit/execution/contract";
 import { Dispatchers } from "../backend/dispatchers.ts";
-import type { NodeFigures } from "../core/node-report.ts";
 import type { BackendCallKind } from "../router-event.ts";
 import { defaultLimits } from "../router-limits.ts";
 

@@ -11,8 +11,6 @@ import {
 } from "@cellkit/execution/contract";
 import { z } from "zod";
 
-export type { NodeFigures };
-
 /** The report in an answer's body; undefined where it is none, or none that this protocol can rely on. */
 export function parseReport(body: string): NodeReport | undefined {
   const { data } = nodeReportSchema.safeParse(parsed(body));

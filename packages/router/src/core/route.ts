@@ -1,8 +1,6 @@
 // Which call a request line means (execution API, section 2.5). Paths are compared as sent.
 import { isExecutionId } from "@cellkit/execution/contract";
 
-export { isExecutionId };
-
 /** A call of the router's API. */
 export type Route =
   | { readonly kind: "submit" | "prewarm" | "capabilities" | "parents" | "scoped" | "none" }

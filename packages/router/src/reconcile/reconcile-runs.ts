@@ -1,8 +1,9 @@
 // A report of runs against their owners: `cellkit router reconcile`. It reads the ledger and asks dispatchers by GET, and does nothing
 // else: no claim, no cancel, no submission.
+
+import { isExecutionId } from "@cellkit/execution/contract";
 import { type Digest, LedgerError, type LedgerReader, loadDigest } from "@cellkit/ledger";
 import type { Dispatchers } from "../backend/dispatchers.ts";
-import { isExecutionId } from "../core/route.ts";
 import { askBackend, readingDispatchers } from "./ask-backend.ts";
 import { judgeRun } from "./judge-run.ts";
 import type { ReconciledRun, ReconcileSummary, RunState } from "./reconciled-run.ts";
