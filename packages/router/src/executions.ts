@@ -85,7 +85,7 @@ export class Executions {
       // A claim that was not waited for may be recorded all the same; nothing is sent for it.
       const claim = await untilAborted(ledger.claim(id, body, chooseOwner, { signal }), signal);
       const durationMs = performance.now() - startedMs;
-      this.#parts.emit({ kind: "claim", result: claim.kind, code: undefined, durationMs });
+      this.#parts.emit({ kind: "claim", result: claim.kind, ...noFailure, durationMs });
       return claim;
     } catch (error) {
       this.#tellFailure(error, performance.now() - startedMs);
@@ -129,8 +129,8 @@ export class Executions {
   #tellFailure(error: unknown, durationMs: number): void {
     const isExpected = error instanceof LedgerError || this.#parts.signal.aborted;
     if (!isExpected) this.#parts.emit({ kind: "defect", error });
-    const code = error instanceof LedgerError ? error.code : undefined;
-    this.#parts.emit({ kind: "claim", result: "failed", code, durationMs });
+    const failure = error instanceof LedgerError ? failureOf(error) : noFailure;
+    this.#parts.emit({ kind: "claim", result: "failed", ...failure, durationMs });
   }
 
   /** A dispatcher's answer as a reply; undefined where it gave none that is usable. */
@@ -142,6 +142,20 @@ export class Executions {
       return undefined;
     }
   }
+}
+
+const noFailure = { code: undefined, problem: undefined, cause: undefined };
+
+/** What of a ledger's failure can be told: its messages hold no id, body or password. Those of a placement rule might. */
+function failureOf(error: LedgerError) {
+  return { code: error.code, problem: error.message, cause: causeCode(error.cause) };
+}
+
+/** The first code down the chain of causes; a store's own names, such as `ECONNREFUSED` or an SQLSTATE. */
+function causeCode(cause: unknown, depth = 0): string | undefined {
+  if (!(cause instanceof Error) || depth > 4) return undefined;
+  if ("code" in cause && typeof cause.code === "string") return cause.code;
+  return causeCode(cause instanceof AggregateError ? cause.errors[0] : cause.cause, depth + 1);
 }
 
 /** Waits for a ledger, but not when the router must stop at once. */

@@ -14,7 +14,8 @@ export type BackendCallKind = "health" | "submit" | "read" | "audit" | "cancel" 
  * - `request`: a connection had its answer, or ended without one (`status` undefined). `refusal` names an answer of the router's own.
  * - `dropped`: a connection over the limit was closed at once.
  * - `credentials`: the tokens cannot be used; every request is answered 503 until they can.
- * - `claim`: the ledger answered, or failed with a code (`CELLKIT_LEDGER_…`).
+ * - `claim`: the ledger answered, or failed with a code (`CELLKIT_LEDGER_…`), its message, and the code of what lies under it, such
+ *   as `ECONNREFUSED`.
  * - `placed`: a new id was bound to this backend, and its one POST follows.
  * - `uncertain`: that POST had no usable answer; the caller was told so. The backend keeps the id.
  * - `backend`: a call to a backend was answered, or failed (`problem`, without secrets).
@@ -36,6 +37,8 @@ export type RouterEvent =
       readonly kind: "claim";
       readonly result: "new" | "existing" | "conflict" | "full" | "failed";
       readonly code: string | undefined;
+      readonly problem: string | undefined;
+      readonly cause: string | undefined;
       readonly durationMs: number;
     }
   | { readonly kind: "placed" | "uncertain"; readonly backend: string }

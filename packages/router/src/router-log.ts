@@ -8,6 +8,9 @@ import type { RouterEvent } from "./router-event.ts";
 /** The same thing is told again after this time, with how often it happened meanwhile. */
 const quietMs = 10_000;
 
+/** The most of a ledger's message that a line shows. */
+const maxProblemLength = 500;
+
 /** Writes events into a log. */
 export class RouterLog {
   readonly #log: Logger;
@@ -44,7 +47,7 @@ export class RouterLog {
         if (event.result === "failed")
           this.#tell(
             `claim ${event.code}`,
-            { code: event.code },
+            { code: event.code, problem: event.problem?.slice(0, maxProblemLength), cause: event.cause },
             event.code === "CELLKIT_LEDGER_OWNER"
               ? "no dispatcher would take new work; the caller was told to come again"
               : "the ledger could not be asked; the caller was told to come again",
@@ -95,14 +98,19 @@ export class RouterLog {
     this.#tell("discovery token", {}, `${error.message}; discovery is refused until it can be used`);
   }
 
-  hearMismatch({ replica, part }: Mismatch, state: "begun" | "over"): void {
+  /** The other replica's name is `otherReplica`: `replica` is this one's, in every line. */
+  hearMismatch({ replica: otherReplica, part }: Mismatch, state: "begun" | "over"): void {
     const what = part === "backends" ? "list of dispatchers" : `${part} token`;
+    const passes = part === "backends" ? "while the list is changed" : "in a rotation";
     if (state === "over")
-      this.#log.info({ replica, part }, `the replica ${replica} has the same ${what} again, or is gone`);
+      this.#log.info(
+        { otherReplica, part },
+        `the replica ${otherReplica} has the same ${what} again, or is gone`,
+      );
     else
       this.#log.error(
-        { replica, part },
-        `the replica ${replica} has another ${what}: give all replicas the same (in a rotation this passes)`,
+        { otherReplica, part },
+        `the replica ${otherReplica} has another ${what}: give all replicas the same (${passes} this passes)`,
       );
   }
 

@@ -136,6 +136,21 @@ describe("a submission", () => {
   });
 });
 
+it("an event tells why a ledger fails, with the code that lies under it", async () => {
+  await using backend = await ScriptedBackend.open();
+  const refused = Object.assign(new TypeError("connect"), { code: "ECONNREFUSED" });
+  const cause = new TypeError("no connection", { cause: new AggregateError([refused]) });
+  const error = new LedgerUnavailableError("postgresql://db/plane", "connect ECONNREFUSED", "no", { cause });
+  const ledger = Object.assign(await openMemoryLedger(), { claim: () => Promise.reject(error) });
+  await using router = await openTestRouter([backend], { ledger });
+  await router.submit("run-1");
+  expect(router.events.find(({ kind }) => kind === "claim")).toMatchObject({
+    code: "CELLKIT_LEDGER_UNAVAILABLE",
+    problem: error.message,
+    cause: "ECONNREFUSED",
+  });
+});
+
 describe("calls about an execution", () => {
   it("go to the recorded owner, whatever its health", async () => {
     await using backend = await ScriptedBackend.open(({ method, path }) =>

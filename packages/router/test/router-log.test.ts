@@ -38,8 +38,38 @@ it("tokens that cannot be used are told once, and when they can be used again", 
   ]);
 });
 
+const unknown = { problem: undefined, cause: undefined };
+
+it("a ledger that fails is told with its message and the code under it", () => {
+  const problem = "the ledger postgresql://db/plane is unavailable: connect ECONNREFUSED 127.0.0.1:5432";
+  const code = "CELLKIT_LEDGER_UNAVAILABLE";
+  log.hear({ kind: "claim", result: "failed", code, problem, cause: "ECONNREFUSED", durationMs: 1 });
+  expect(lines).toEqual([
+    `warn ${JSON.stringify({ code, problem, cause: "ECONNREFUSED" })} the ledger could not be asked; the caller was told to come again`,
+  ]);
+});
+
+it.each([
+  ["backends", "another list of dispatchers", "while the list is changed"],
+  ["client", "another client token", "in a rotation"],
+] as const)("another replica's %s is told under a name of its own", (part, what, when) => {
+  log.hearMismatch({ replica: "router-2", part }, "begun");
+  log.hearMismatch({ replica: "router-2", part }, "over");
+  expect(lines[0]).toMatch(
+    `error {"otherReplica":"router-2","part":"${part}"} the replica router-2 has ${what}`,
+  );
+  expect(lines[0]).toMatch(`(${when} this passes)`);
+  expect(lines[1]).toMatch(`info {"otherReplica":"router-2","part":"${part}"}`);
+});
+
 it("what fails for every request is told every ten seconds, with how often", () => {
-  const failed = { kind: "claim", result: "failed", code: "CELLKIT_LEDGER_BUSY", durationMs: 1 } as const;
+  const failed = {
+    kind: "claim",
+    result: "failed",
+    code: "CELLKIT_LEDGER_BUSY",
+    ...unknown,
+    durationMs: 1,
+  } as const;
   for (let count = 0; count < 5; count += 1) log.hear(failed);
   expect(lines).toHaveLength(1);
   nowMs = 10_000;
