@@ -1,9 +1,13 @@
 // `cellkit router`: the commands with a plane of stand-ins. What each check finds is the library's to show.
-import { writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { openPosixLedger } from "@cellkit/ledger";
 import { dispatcher, type ScriptedDispatcher } from "@cellkit/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cellkitCommand } from "../src/index.ts";
 import { run } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
 
@@ -56,6 +60,29 @@ describe("router check", () => {
     expect(found.checks.filter(({ verdict }) => verdict === "failed").map(({ name }) => name)).toEqual([
       "tokens",
     ]);
+    expect(code).toBe(1);
+  });
+
+  it("a ledger that this user could not make fails, as root's directory does for a router of another user: code 1", async () => {
+    await chmod(directory.path, 0o555);
+    const { command, args } = cellkitCommand();
+    const ledger = ["--ledger", join(directory.path, "new", "ledger")];
+    const child = spawn(
+      command,
+      [...args, "router", "check", ...flags.slice(0, 4), ...ledger, ...flags.slice(6)],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+        // Root may write everywhere.
+        ...(process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}),
+      },
+    );
+    const lines: string[] = [];
+    createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
+    const [code] = await once(child, "close");
+    await chmod(directory.path, 0o755);
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^failed +ledger: there is none, and this user cannot make it: EACCES/),
+    );
     expect(code).toBe(1);
   });
 

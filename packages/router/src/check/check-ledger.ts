@@ -1,5 +1,6 @@
 // Whether the ledger is there and what lies in it. It is opened to be read, so that looking never makes one, or marks it.
 import { access, constants } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { LedgerError, LedgerMissingError, type LedgerReader, parseLedgerUrl } from "@cellkit/ledger";
 import { type LedgerConfig, ledgerAddress, openRouterLedgerReader } from "../router-ledger.ts";
 import type { CheckResult } from "./check-result.ts";
@@ -41,15 +42,40 @@ export async function findLedger(
     };
   } catch (error) {
     if (!(error instanceof LedgerError)) throw error;
-    if (error instanceof LedgerMissingError && !config.requireExistingLedger)
+    if (error instanceof LedgerMissingError && !config.requireExistingLedger) {
+      const problem = await obstacleTo(config);
       return {
         ledger: undefined,
-        result: result(
-          "warning",
-          "there is none: a first router makes it, and an empty one knows no owner of any run before",
-        ),
+        result:
+          problem === undefined
+            ? result(
+                "warning",
+                "there is none: a first router makes it, and an empty one knows no owner of any run before",
+              )
+            : result("failed", `there is none, and this user cannot make it: ${problem}`),
       };
+    }
     return { ledger: undefined, result: result("failed", told(error)) };
+  }
+}
+
+/** Why a router of this user could not make the directory; undefined where it could, and for what is none. */
+async function obstacleTo(config: LedgerConfig): Promise<string | undefined> {
+  const location = parseLedgerUrl(ledgerAddress(config));
+  if (location.kind !== "posix") return undefined;
+  const { R_OK, W_OK, X_OK } = constants;
+  let place = resolve(location.directory);
+  let mode = R_OK | W_OK | X_OK;
+  for (;;) {
+    try {
+      await access(place, mode);
+      return undefined;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(place) === place) return told(error);
+    }
+    // Of what is there already, only the last directory gets a new entry.
+    mode = W_OK | X_OK;
+    place = dirname(place);
   }
 }
 
@@ -89,18 +115,22 @@ export async function checkRecords(
     if (!(error instanceof LedgerError)) throw error;
     return { name, verdict: "failed", detail: told(error) };
   }
-  const many = capacity === undefined ? `${count} records` : `${count} records of at most ${capacity}`;
+  const many = `${count} ${count === 1 ? "record" : "records"}${capacity === undefined ? "" : ` of at most ${capacity}`}`;
   if (capacity !== undefined && count >= capacity)
     return { name, verdict: "failed", detail: `${many}: new ids are refused` };
   const problems = [
     ...(capacity !== undefined && count >= nearlyFull * capacity ? ["it is nearly full"] : []),
     ...(unreadable > 0
-      ? [`${unreadable} entries are no readable records: \`cellkit ledger verify\` names them`]
+      ? [
+          `${unreadable} ${unreadable === 1 ? "entry is no readable record" : "entries are no readable records"}: \`cellkit ledger verify\` names them`,
+        ]
       : []),
     ...[...owners].flatMap(([owner, its]) =>
       origins.includes(owner)
         ? []
-        : [`${its} belong to ${owner}, which is not in the list: they get 503 until it is`],
+        : [
+            `${its} ${its === 1 ? "belongs" : "belong"} to ${owner}, which is not in the list: they get 503 until it is`,
+          ],
     ),
   ];
   if (problems.length > 0)

@@ -3,7 +3,12 @@ import { createHash } from "node:crypto";
 import type { LedgerReader } from "@cellkit/ledger";
 import type { RouterConfig } from "../config.ts";
 import type { Credentials } from "../core/credentials.ts";
-import { type Fingerprint, mismatchesOf, parseFingerprint } from "../fingerprint/fingerprint.ts";
+import {
+  type Fingerprint,
+  type Mismatch,
+  mismatchesOf,
+  parseFingerprint,
+} from "../fingerprint/fingerprint.ts";
 import { openNotes } from "../fingerprint/open-notes.ts";
 import { TokenGenerations } from "../fingerprint/token-generation.ts";
 import { bucketOptions, ledgerAddress } from "../router-ledger.ts";
@@ -39,10 +44,23 @@ export async function checkReplicas(
   }
   if (others.length === 0)
     return { name, verdict: "not-tested", detail: "no replica has left its fingerprint beside the ledger" };
-  const mismatches = mismatchesOf(await ownFingerprint(config, ledger, credentials), others);
+  const own = await ownFingerprint(config, ledger, credentials);
+  const mismatches = mismatchesOf(own, others);
   if (mismatches.length === 0)
     return { name, verdict: "passed", detail: `${others.length} have the same list and tokens` };
-  const told = mismatches.map(({ replica, part }) => `${replica} has ${partNames[part]}`).join("; ");
+  const wordsOf = (part: Mismatch["part"], other: Fingerprint | undefined): string => {
+    if (part !== "capability" || other === undefined) return partNames[part];
+    if (own.tokens?.capability === none) return "a capability token, and this configuration has none";
+    return other.tokens?.capability === none
+      ? "no capability token, and this configuration has one"
+      : partNames[part];
+  };
+  const told = mismatches
+    .map(({ replica, part }) => {
+      const other = others.find((each) => each.replica === replica);
+      return `${replica} has ${wordsOf(part, other)}`;
+    })
+    .join("; ");
   return { name, verdict: "failed", detail: `${told}, unless it stopped within the last minutes` };
 }
 
@@ -51,6 +69,9 @@ function whereNone(error: { code?: unknown }): [] {
   if (error.code !== "ENOENT" && error.code !== "42P01") throw error;
   return [];
 }
+
+/** As `TokenGenerations` writes it. */
+const none = "none";
 
 const partNames = {
   backends: "another list of dispatchers",

@@ -8,6 +8,7 @@ import { dispatcher, type ScriptedDispatcher } from "@cellkit/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { formatFingerprint } from "../../src/fingerprint/fingerprint.ts";
 import { openNotes } from "../../src/fingerprint/open-notes.ts";
+import { TokenGenerations } from "../../src/fingerprint/token-generation.ts";
 import { type CheckResult, checkRouter, lookAtBackend, routerOptions } from "../../src/index.ts";
 import { startBalancer } from "../support/balancer.ts";
 import { tokens, writeTokens } from "../support/router.ts";
@@ -101,6 +102,14 @@ describe("the ledger", () => {
     expect(await readdir(directory)).not.toContain("ledger");
   });
 
+  it("that could not be made is refused", async () => {
+    await writeFile(join(directory, "a-file"), "");
+    expect((await check({ ledger: join(directory, "a-file", "ledger") })).get("ledger")).toMatchObject({
+      verdict: "failed",
+      detail: expect.stringMatching(/this user cannot make it: ENOTDIR/),
+    });
+  });
+
   it("of the original needs no mark, unless one is asked for", async () => {
     await makeLedger(origins());
     await rm(join(place(), "cellkit.ledger"));
@@ -124,6 +133,11 @@ describe("the ledger", () => {
     ]);
   });
 
+  it("with one record is told of in the singular", async () => {
+    await makeLedger(origins().slice(0, 1));
+    expect((await check()).get("records")?.detail).toMatch(/^1 record of at most /);
+  });
+
   it("that is full is refused", async () => {
     await makeLedger(origins(), 2);
     expect((await check({ ledgerCapacity: 2 })).get("records")).toMatchObject({
@@ -139,6 +153,36 @@ describe("replicas", () => {
     const text = formatFingerprint({ version: 1, replica, backends });
     await (await openNotes(place(), {})).write(replica, text);
   };
+
+  it("that have a discovery token which this configuration lacks, or the other way round, are told of as that", async () => {
+    await makeLedger(origins());
+    const ledger = await openPosixLedger({ directory: place() });
+    const generations = new TokenGenerations(ledger.ledgerId);
+    await ledger.close();
+    const list = ["round-robin", "", ...origins()];
+    const backends = `sha256:${createHash("sha256").update(JSON.stringify(list)).digest("hex")}`;
+    const noteOf = async (capability: readonly string[]) => {
+      const its = {
+        client: await generations.of("client", [Buffer.from(tokens.client)]),
+        backend: await generations.of("backend", [Buffer.from(tokens.backend)]),
+        capability: await generations.of(
+          "capability",
+          capability.map((text) => Buffer.from(text)),
+        ),
+      };
+      const text = formatFingerprint({ version: 1, replica: "one", backends, tokens: its });
+      await (await openNotes(place(), {})).write("one", text);
+    };
+    const told = async (changes = {}) => (await check(changes)).get("replicas")?.detail;
+    await noteOf([tokens.capability]);
+    expect(await told({ capabilityTokenFile: undefined })).toMatch(
+      /^one has a capability token, and this configuration has none, unless/,
+    );
+    await noteOf([]);
+    expect(await told()).toMatch(/^one has no capability token, and this configuration has one, unless/);
+    await noteOf(["another-capability-token-of-this-plane"]);
+    expect(await told()).toMatch(/^one has another capability token, unless/);
+  });
 
   it("that have the same list pass, and one that has another order is named", async () => {
     await makeLedger(origins());
