@@ -287,6 +287,11 @@ export const routerOptions = routerSchema
     path: ["tlsCert"],
     error: "TLS needs both --tls-cert and --tls-key",
   })
+  .refine(({ listen, internalListen }) => !isSamePlace(listen, internalListen), {
+    path: ["internalListen"],
+    when: whenGood("listen", "internalListen"),
+    error: "is where --listen is too: give them different ports",
+  })
   .refine(
     ({ nextCapabilityTokenFile, capabilityTokenFile }) =>
       nextCapabilityTokenFile === undefined || capabilityTokenFile !== undefined,
@@ -300,6 +305,14 @@ export const routerOptions = routerSchema
 function whenGood(...keys: readonly (keyof RouterConfig)[]) {
   return ({ issues }: { issues: readonly { path?: PropertyKey[] | undefined }[] }) =>
     !issues.some(({ path }) => keys.some((key) => key === path?.[0]));
+}
+
+/** Whether two listeners would want one port of one address. What a name resolves to is not looked up. */
+function isSamePlace(one: RouterConfig["listen"], other: RouterConfig["listen"]): boolean {
+  if (one.port === 0 || one.port !== other.port) return false;
+  const hosts = [one.host, other.host];
+  if (one.host === other.host || hosts.includes("::")) return true;
+  return hosts.includes("0.0.0.0") && hosts.every((host) => isIP(host) === 4);
 }
 
 function replicaName(): string {

@@ -89,6 +89,16 @@ describe("what is refused at start", () => {
       [...needed, "--scoped-token-file=/s"],
       /--scoped-token-file: scoped operations are not served yet/,
     ],
+    [
+      "two listeners on one port",
+      [...needed, "--listen=127.0.0.1:9000", "--internal-listen=127.0.0.1:9000"],
+      /--internal-listen: is where --listen is too/,
+    ],
+    [
+      "a listener on every address, and another on one of them",
+      [...needed, "--internal-listen=127.0.0.1:8787"],
+      /--internal-listen: is where --listen is too/,
+    ],
     ["a replica's name with a slash", [...needed, "--replica=a/b"], /--replica: must be 1 to 48/],
   ])("%s", (_, argv, expected) => {
     expect(problems(argv)).toEqual([expect.stringMatching(expected)]);
@@ -104,6 +114,15 @@ describe("what is refused at start", () => {
     const ledger = "--ledger=postgres://u:hunter2@h/d";
     expect(problems([...without("--ledger"), ledger, "--ownership-dir=/d"]).join()).not.toContain("hunter2");
   });
+});
+
+it.each([
+  [[]],
+  [["--listen=127.0.0.1:0", "--internal-listen=127.0.0.1:0"]],
+  [["--listen=127.0.0.1:9000", "--internal-listen=127.0.0.2:9000"]],
+  [["--listen=0.0.0.0:9000", "--internal-listen=[::1]:9000"]],
+])("%j are listeners that do not meet", (flags) => {
+  expect(problems([...needed, ...flags])).toEqual([]);
 });
 
 it("every option can come from the environment, and a flag wins", () => {
