@@ -16,6 +16,7 @@ const faults = [
   "post lost",
   "post arrived, answer lost",
   "401",
+  "dispatcher's 401",
 ] as const;
 type Fault = (typeof faults)[number];
 
@@ -56,6 +57,8 @@ class ModelRouter {
       return refusal(503, "ownership unavailable; retry same request without changing id");
     this.#claimed = body;
     this.posts++;
+    // The dispatcher was given another token than the router: its answer is passed on as it is.
+    if (fault === "dispatcher's 401") return refusal(401, "unauthorized");
     if (fault !== "post lost") this.runs++;
     if (fault === "none" || fault === "lost after")
       return answer(202, { requestId: "run-1", phase: "Admitting" });

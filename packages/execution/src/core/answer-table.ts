@@ -56,8 +56,10 @@ export const answers = {
       400: ["id must be a nonempty ASCII alphanumeric, dash, underscore or dot path component"],
     },
   },
+  // A dispatcher says the same of the router's token, and a router passes that on: the id is used up then.
   UNAUTHORIZED: {
-    ...again,
+    sent: "maybe",
+    next: "same-id",
     repeat: "reads",
     advice: "put the router's client token into the token file; it is read again for each call",
     texts: { 401: ["unauthorized"] },
@@ -214,8 +216,11 @@ export const answers = {
     advice: "the dispatcher has recorded a failed run; read it",
     texts: { 503: ["execution worker unavailable"] },
   },
+  // Only a dispatcher says it, so the router has bound the id.
   DISPATCHER_CREDENTIALS: {
-    ...again,
+    sent: "maybe",
+    next: "same-id",
+    repeat: "always",
     advice: "the dispatcher cannot read its token",
     texts: { 503: ["dispatcher credential unavailable"] },
   },

@@ -40,8 +40,6 @@ export function classifyAnswer(status: number, body: Uint8Array): Trouble {
 function byStatus(status: number): AnswerName {
   if (status >= 300 && status < 400) return "REDIRECTED";
   if (status === 401 || status === 403) return "UNAUTHORIZED";
-  if (status === 404) return "ROUTE_UNKNOWN";
-  if (status === 413) return "BODY_SIZE";
   // A dispatcher answers 400 with its parser's own words, and 422 to a prewarm with a reason.
   if (status === 400 || status === 422) return "REQUEST_REFUSED";
   return [429, 500, 502, 503, 504].includes(status) ? "GATEWAY" : "UNEXPECTED_ANSWER";

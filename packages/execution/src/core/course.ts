@@ -71,7 +71,9 @@ export function learn(
   // Other failures of a read deliver nothing, and tell nothing of the execution.
   if (purpose !== "submit") return before;
   // A conflict proves that these bytes were never taken, though earlier tries had no answer: the id is bound to others for ever.
-  if (code === "CELLKIT_EXECUTION_ID_CONFLICT" && before.sent !== "yes") return nothingKnown;
+  // Not so when a router has said that it had bound the id: then its ledger is another one.
+  if (code === "CELLKIT_EXECUTION_ID_CONFLICT" && before.sent !== "yes" && !before.claimed)
+    return nothingKnown;
   return sent === "no" ? before : { ...before, sent: together, assumed: false };
 }
 
@@ -110,17 +112,20 @@ function settledByTrouble({ purpose, id }: CoursePlan, known: Knowledge, trouble
 
 /** The error of a call, with what is known from all calls. */
 export function callError(id: string, trouble: Trouble, known: Knowledge): CallError {
-  if (trouble.code !== "CELLKIT_EXECUTION_UNKNOWN_EXECUTION")
-    return new CallError({ ...trouble, sent: known.sent });
+  const isUnknown = trouble.code === "CELLKIT_EXECUTION_UNKNOWN_EXECUTION";
+  const isConflict = trouble.code === "CELLKIT_EXECUTION_ID_CONFLICT";
+  if (known.claimed && (isUnknown || isConflict)) {
+    const says = isUnknown ? `does not know ${id}` : `has other bytes for ${id}`;
+    return new CallError({
+      ...trouble,
+      sent: known.sent,
+      next: "operator",
+      what: `the router ${says}, which it had bound to a dispatcher before`,
+      advice: `its ledger was lost or replaced${isConflict ? ", or the id was another's all the time" : ""}; an operator has to look, nothing may be submitted again`,
+    });
+  }
   // What others may have sent has not arrived; a try of this handle that had no answer may still be on its way.
-  if (!known.claimed) return new CallError({ ...trouble, sent: known.assumed ? "no" : known.sent });
-  return new CallError({
-    ...trouble,
-    sent: known.sent,
-    next: "operator",
-    what: `the router does not know ${id}, which it had bound to a dispatcher before`,
-    advice: "its ledger was lost or replaced; an operator has to look, nothing may be submitted again",
-  });
+  return new CallError({ ...trouble, sent: isUnknown && known.assumed ? "no" : known.sent });
 }
 
 const waitedFor: Readonly<Record<Purpose, string>> = {
