@@ -126,4 +126,13 @@ describe("router reconcile", () => {
     expect(stderr.join()).toMatch(/the ids in .*no-file cannot be read \(ENOENT\)/);
     expect(code).toBe(2);
   });
+
+  it("a ledger that is not there is told with a flag's advice: code 1", async () => {
+    await writeFile(join(directory.path, "ids"), "run-3");
+    const args = [...flags.slice(0, 4), "--ledger", join(directory.path, "none"), ...flags.slice(6)];
+    const { code, stderr } = await run(["router", "reconcile", join(directory.path, "ids"), ...args]);
+    expect(stderr.at(-1)).toMatch(/no ledger was ever created.*without --require-existing-ledger/);
+    expect(stderr.join()).not.toContain("requireExisting");
+    expect(code).toBe(1);
+  });
 });

@@ -78,3 +78,14 @@ export class CertificateError extends RouterError {
     this.path = path;
   }
 }
+
+/** There is no ledger where one must be. `cause` is the ledger's own error, whose advice is for programs; this one's is for flags. */
+export class LedgerAbsentError extends RouterError {
+  override readonly name = "LedgerAbsentError";
+  readonly code = "CELLKIT_ROUTER_LEDGER_ABSENT";
+
+  /** @param problem what was found, and where */
+  constructor(problem: string, options?: ErrorOptions) {
+    super(`${problem}. To create a new one, start one router without --require-existing-ledger`, options);
+  }
+}

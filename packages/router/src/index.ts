@@ -26,6 +26,7 @@ export {
   BackendError,
   CertificateError,
   CredentialError,
+  LedgerAbsentError,
   NoBackendError,
   RouterError,
   RouterOptionError,

@@ -1,6 +1,7 @@
 // The router's ledger, wherever its address says.
 import type { BucketOptions } from "@cellkit/bucket";
 import {
+  LedgerMissingError,
   type LedgerReader,
   openLedger,
   openLedgerReader,
@@ -10,6 +11,7 @@ import {
   type StoredLedger,
 } from "@cellkit/ledger";
 import type { RouterConfig } from "./config.ts";
+import { LedgerAbsentError } from "./errors.ts";
 
 /** What of the configuration concerns the ledger. */
 export type LedgerConfig = Pick<
@@ -39,8 +41,19 @@ export function bucketOptions({ endpoint, region }: LedgerConfig): BucketOptions
 /**
  * Opens the ledger. Executions are never retired.
  * @param onEvent hears of a directory's ledger; the other stores tell nothing
+ * @throws LedgerAbsentError (`CELLKIT_ROUTER_LEDGER_ABSENT`); otherwise as `openLedger`
  */
 export function openRouterLedger(config: LedgerConfig, onEvent: PosixLedgerListener): Promise<StoredLedger> {
+  return open(config, onEvent).catch(inWordsOfFlags);
+}
+
+/** What a command's user can do about it is a flag; the library's advice is one of its options. */
+function inWordsOfFlags(error: unknown): never {
+  if (error instanceof LedgerMissingError) throw new LedgerAbsentError(error.problem, { cause: error });
+  throw error;
+}
+
+async function open(config: LedgerConfig, onEvent: PosixLedgerListener): Promise<StoredLedger> {
   const address = ledgerAddress(config);
   const common = { requireExisting: config.requireExistingLedger, capacity: config.ledgerCapacity };
   const location = parseLedgerUrl(address);
@@ -54,7 +67,7 @@ export function openRouterLedger(config: LedgerConfig, onEvent: PosixLedgerListe
   });
 }
 
-/** Opens it to look at it: nothing is created or written, and an original's ledger needs no mark. Throws as `openLedgerReader`. */
-export function openRouterLedgerReader(config: LedgerConfig): Promise<LedgerReader> {
-  return openLedgerReader(ledgerAddress(config), { bucket: bucketOptions(config) });
+/** Opens it to look at it: nothing is created or written, and an original's ledger needs no mark. Throws as {@link openRouterLedger}. */
+export async function openRouterLedgerReader(config: LedgerConfig): Promise<LedgerReader> {
+  return openLedgerReader(ledgerAddress(config), { bucket: bucketOptions(config) }).catch(inWordsOfFlags);
 }

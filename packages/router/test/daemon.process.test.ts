@@ -60,7 +60,7 @@ describe("a start that is refused", () => {
   it("ends with 1 for a ledger that must be there and is not, and makes none", async () => {
     const { code, text } = await ends([dead, ledger(), "--require-existing-ledger", ...tokens.flags]);
     expect(code).toBe(1);
-    expect(text).toContain("CELLKIT_LEDGER_MISSING");
+    expect(text).toContain("CELLKIT_ROUTER_LEDGER_ABSENT");
     await expect(readFile(join(directory, "ledger", "cellkit.ledger"))).rejects.toThrow("ENOENT");
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   BackendError,
   CredentialError,
+  LedgerAbsentError,
   NoBackendError,
   RouterError,
   RouterOptionError,
@@ -28,6 +29,12 @@ describe("an error", () => {
       "BackendError",
       "CELLKIT_ROUTER_BACKEND",
       "http://n cannot be connected to",
+    ],
+    [
+      new LedgerAbsentError("no ledger was ever created at /l", { cause }),
+      "LedgerAbsentError",
+      "CELLKIT_ROUTER_LEDGER_ABSENT",
+      "no ledger was ever created at /l. To create a new one, start one router without --require-existing-ledger",
     ],
     [
       new NoBackendError(0, { cause }),

@@ -2,7 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type LedgerConfig, ledgerAddress, openRouterLedger } from "../src/router-ledger.ts";
+import {
+  type LedgerConfig,
+  ledgerAddress,
+  openRouterLedger,
+  openRouterLedgerReader,
+} from "../src/router-ledger.ts";
 
 let directory: string;
 beforeEach(async () => {
@@ -36,9 +41,15 @@ it("a directory's ledger has its capacity, and tells its count", async () => {
   expect(counts).toEqual([0]);
 });
 
-it("a ledger that must be there and is not opens nothing", async () => {
+it("a ledger that must be there and is not opens nothing, and the advice is one for flags", async () => {
   const options = { ...config, ownershipDir: join(directory, "missing"), requireExistingLedger: true };
-  await expect(openRouterLedger(options, () => undefined)).rejects.toMatchObject({
-    code: "CELLKIT_LEDGER_MISSING",
-  });
+  for (const opening of [openRouterLedger(options, () => undefined), openRouterLedgerReader(options)]) {
+    const error = (await opening.catch((cause: unknown) => cause)) as Error;
+    expect(error).toMatchObject({
+      code: "CELLKIT_ROUTER_LEDGER_ABSENT",
+      cause: { code: "CELLKIT_LEDGER_MISSING" },
+    });
+    expect(error.message).toMatch(/missing.*start one router without --require-existing-ledger$/);
+    expect(error.message).not.toMatch(/requireExisting/);
+  }
 });

@@ -1,7 +1,8 @@
 // Whether the ledger is there and what lies in it. It is opened to be read, so that looking never makes one, or marks it.
 import { access, constants } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { LedgerError, LedgerMissingError, type LedgerReader, parseLedgerUrl } from "@cellkit/ledger";
+import { LedgerError, type LedgerReader, parseLedgerUrl } from "@cellkit/ledger";
+import { LedgerAbsentError } from "../errors.ts";
 import { type LedgerConfig, ledgerAddress, openRouterLedgerReader } from "../router-ledger.ts";
 import type { CheckResult } from "./check-result.ts";
 
@@ -41,8 +42,8 @@ export async function findLedger(
         : result("passed", `${unmarked}; the first router leaves one`),
     };
   } catch (error) {
-    if (!(error instanceof LedgerError)) throw error;
-    if (error instanceof LedgerMissingError && !config.requireExistingLedger) {
+    if (!(error instanceof LedgerError || error instanceof LedgerAbsentError)) throw error;
+    if (error instanceof LedgerAbsentError && !config.requireExistingLedger) {
       const problem = await obstacleTo(config);
       return {
         ledger: undefined,
