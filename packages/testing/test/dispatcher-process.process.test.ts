@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { dispatcherProcess, ProcessError, ranAtMostOnce, until } from "../src/index.ts";
+import { dispatcherProcess, ProcessError, ranAtMostOnce, TestingOptionError, until } from "../src/index.ts";
 import { failureOf, read, submit } from "./support/call.ts";
 import { directory, tokenFile } from "./support/directory.ts";
 
@@ -48,6 +48,16 @@ it("it dies of a fault as of SIGKILL, follows a token file, and tells its calls"
   expect(it.alive).toBe(false);
   expect((await it.runs()).size).toBe(0);
   expect(await failureOf(it.calls())).toBeInstanceOf(ProcessError);
+});
+
+it("its starts are a promise, and what wants a map says so", async () => {
+  await using it = await dispatcherProcess({ journal: await directory() });
+  await submit(it.origin, "a");
+  expect(() => ranAtMostOnce(it as never)).toThrow("give ranAtMostOnce(await it.runs())");
+  expect(ranAtMostOnce(await it.runs())).toEqual(new Map([["a", 1]]));
+  const run = (() => ({ kind: "succeeded" })) as never;
+  const error = await failureOf(dispatcherProcess({ journal: await directory(), run }));
+  expect(error).toBeInstanceOf(TestingOptionError);
 });
 
 it("one that cannot start says why", async () => {

@@ -1,7 +1,7 @@
 import { testClientToken, tokenFile } from "@cellkit/testing";
 import { mockedNetwork, routerHandlers } from "@cellkit/testing/msw";
 import { expect, it } from "vitest";
-import { nightlyReport } from "./fixtures/nightly-report.ts"; // your code, which calls RouterClient of @cellkit/execution
+import { nightlyReport } from "./fixtures/nightly-report.ts"; // your code: RouterClient with allowInsecureHttp
 
 it("makes one report a night, although the router lost its dispatcher's answer", async () => {
   const router = routerHandlers({ url: "http://router.test:8787" });

@@ -45,3 +45,19 @@ it.each([
   expect(kinds.length).toBeGreaterThan(5);
   for (const kind of kinds) expect(readme).toMatch(new RegExp(`kind: "${kind}"|\`${kind}\``));
 });
+
+it.each([
+  ["end", "../src/core/run-end.ts", /export type RunEnd =(.*?);\n\n/s, /kind: "(\w+)"/g],
+  [
+    "member of `node`",
+    "../src/dispatcher/node-figures.ts",
+    /export interface NodeOptions \{(.*?)\n\}/s,
+    /readonly (\w+)\?/g,
+  ],
+])("the README's table of each %s has them all", (name, path, type, member) => {
+  const [, body = ""] = type.exec(text(path)) ?? [];
+  const rows = readme.split(`| ${name} |`)[1]?.split("\n\n")[0] ?? "";
+  const members = [...body.matchAll(member)].map(([, each]) => each);
+  expect(members.length).toBeGreaterThan(3);
+  for (const each of members) expect(rows).toMatch(new RegExp(`[\`"]${each}[\`"]`));
+});

@@ -1,5 +1,6 @@
 // How the executions of a test end, and the records that come of it (execution API, section 12).
 import type { ExecutionAudit, ExecutionRecord, ExecutionRequest, Receipt } from "@cellkit/execution";
+import { TestingOptionError } from "../errors.ts";
 
 /** How an execution ended. `output` is what it wrote, cut to the `outputBytes` of its request. */
 export type RunEnd =
@@ -13,6 +14,29 @@ export type RunEnd =
   /** Before anything ran: there is no receipt. */
   | { readonly kind: "refused"; readonly reason?: string }
   | { readonly kind: "cancelled"; readonly reason?: string };
+
+const kinds = ["succeeded", "failed", "refused", "cancelled"] as const satisfies readonly RunEnd["kind"][];
+
+/** An end as a test gave it. @param option what gave it @throws {@link TestingOptionError} when it is none */
+export function checkedEnd(option: string, end: RunEnd): RunEnd {
+  // A test need not be typed, and a function that forgets to return is typed well enough for JavaScript.
+  const given: unknown = end;
+  if (typeof given !== "object" || given === null || !("kind" in given)) {
+    throw new TestingOptionError(option, `is ${shown(given)}; give an end, as { kind: "succeeded" }`);
+  }
+  if (!kinds.some((kind) => kind === given.kind)) {
+    throw new TestingOptionError(option, `has the kind ${shown(given.kind)}; give ${kinds.join(", ")}`);
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (["reason", "output", "mediaType"].includes(name) && !["string", "undefined"].includes(typeof value))
+      throw new TestingOptionError(option, `has, as ${name}, ${shown(value)}; give a string`);
+  }
+  return end;
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value) : value === null ? "null" : typeof value;
+}
 
 /** What a record is made from, beside the end. */
 export interface RunFacts {

@@ -1,7 +1,7 @@
 // The executions of one dispatcher: what it answers about them, and how they go on. Knows no connection.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type ExecutionRecord, type ExecutionRequest, isTerminal } from "@cellkit/execution";
-import { finalRecord, firstAudit, nextAudit, type RunEnd } from "../core/run-end.ts";
+import { checkedEnd, finalRecord, firstAudit, nextAudit, type RunEnd } from "../core/run-end.ts";
 import { type Answer, refusal } from "../core/wire-answer.ts";
 import { readRequest, refusedAdmission } from "./admission.ts";
 import type { Identity } from "./hash.ts";
@@ -217,7 +217,7 @@ function answerOf({ state, kept }: Entry, status: number): Answer {
 
 async function ended(run: RunFn, execution: Parameters<RunFn>[0]): Promise<RunEnd> {
   try {
-    return await run(execution);
+    return checkedEnd("what run returned", await run(execution));
   } catch (error) {
     const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     return { kind: "failed", reason: `the run of the test threw ${what}` };

@@ -3,7 +3,7 @@ import { parseToken } from "@cellkit/execution";
 import { TestingOptionError } from "../errors.ts";
 import { testBackendToken } from "../tokens.ts";
 import type { NodeOptions } from "./node-figures.ts";
-import type { RunFn, RunMode } from "./running-execution.ts";
+import { checkedRun, type RunFn, type RunMode } from "./running-execution.ts";
 
 /** Options of {@link dispatcher}. */
 export interface DispatcherOptions {
@@ -58,7 +58,7 @@ export function resolveDispatcherOptions(options: DispatcherOptions): ResolvedDi
     host: options.host ?? "127.0.0.1",
     port,
     node: options.node ?? {},
-    run: options.run ?? "succeed",
+    run: checkedRun(options.run ?? "succeed"),
     journal: options.journal,
     prewarm: options.prewarm ?? (() => null),
     onDeath: options.onDeath,

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ExecutionRequest } from "@cellkit/execution";
-import type { RunEnd } from "../core/run-end.ts";
+import { checkedEnd, type RunEnd } from "../core/run-end.ts";
+import { TestingOptionError } from "../errors.ts";
 
 /** An execution while it runs, as the test's `run` gets it. */
 export interface RunningExecution {
@@ -14,10 +15,21 @@ export interface RunningExecution {
   phase(phase: string): Promise<void>;
 }
 
-/** Runs an execution. When it throws, the execution failed. It should end soon after its signal is aborted, or play a teardown that hangs. */
+/**
+ * Runs an execution. When it throws, or returns what is no end, the execution failed, and the record's reason says so. It should end soon after its signal is aborted, or play a teardown that hangs. Nobody holds it to the request's `timeoutMs`.
+ */
 export type RunFn = (execution: RunningExecution) => RunEnd | Promise<RunEnd>;
 
 const success: RunEnd = { kind: "succeeded", output: "ok" };
+
+/** @throws {@link TestingOptionError} when it is none of what `run` may be */
+export function checkedRun(run: RunFn | RunMode): RunFn | RunMode {
+  // A test need not be typed.
+  const given: unknown = run;
+  if (given === "succeed" || given === "hold" || typeof given === "function") return run;
+  if (typeof run === "object" && Number.isFinite(run?.afterMs) && run.afterMs >= 0) return run;
+  throw new TestingOptionError("run", 'is none of "succeed", "hold", { afterMs } and a function');
+}
 
 /** The function that runs what a test wants. */
 export function runFnOf(run: RunFn | RunMode, held: HeldExecutions): RunFn {
@@ -52,8 +64,9 @@ export class HeldExecutions {
     }).finally(() => this.#ends.delete(execution.id));
   };
 
-  /** Ends an execution; false when it is not held. */
+  /** Ends an execution; false when it is not held. @throws {@link TestingOptionError} when the end is none */
   finish(id: string, end: RunEnd): boolean {
+    checkedEnd("end", end);
     const resolve = this.#ends.get(id);
     resolve?.(end);
     return resolve !== undefined;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { JournalError, RanTwiceError } from "../errors.ts";
+import { JournalError, RanTwiceError, TestingOptionError } from "../errors.ts";
 
 export const runsFile = "runs.jsonl";
 
@@ -35,8 +35,10 @@ function idIn(line: string, path: string): string {
 }
 
 /**
- * The starts of several dispatchers together, each id with all its starts.
+ * The starts of several dispatchers together, each id with all its starts. Of a dispatcher in a process of its own, give
+ * `await it.runs()`, or what {@link readRuns} read.
  *
+ * @throws {@link TestingOptionError} (`CELLKIT_TESTING_OPTION`) when something has no starts to count
  * @throws {@link RanTwiceError} (`CELLKIT_TESTING_RAN_TWICE`) when one ran more than once, wherever that was.
  */
 export function ranAtMostOnce(
@@ -44,9 +46,22 @@ export function ranAtMostOnce(
 ): ReadonlyMap<string, number> {
   const all = new Map<string, number>();
   for (const each of runs) {
-    for (const [id, count] of "runs" in each ? each.runs : each) all.set(id, (all.get(id) ?? 0) + count);
+    for (const [id, count] of startsOf(each)) all.set(id, (all.get(id) ?? 0) + count);
   }
   const twice = new Map([...all].filter(([, count]) => count > 1));
   if (twice.size > 0) throw new RanTwiceError(twice);
   return all;
+}
+
+function startsOf(
+  each: ReadonlyMap<string, number> | { readonly runs: ReadonlyMap<string, number> },
+): ReadonlyMap<string, number> {
+  const starts: unknown = "runs" in each ? each.runs : each;
+  if (starts instanceof Map) return starts;
+  throw new TestingOptionError(
+    "runs",
+    typeof starts === "function"
+      ? "of a dispatcher in a process of its own are read from its journal: give ranAtMostOnce(await it.runs())"
+      : "is no map; give a dispatcher, or what readRuns() read",
+  );
 }

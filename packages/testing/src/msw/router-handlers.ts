@@ -1,7 +1,7 @@
 import { parseToken, stringifyJson } from "@cellkit/execution";
 import { HttpResponse, http } from "msw";
 import { createIdentity, type Identity } from "../dispatcher/hash.ts";
-import type { RunFn, RunMode } from "../dispatcher/running-execution.ts";
+import { checkedRun, type RunFn, type RunMode } from "../dispatcher/running-execution.ts";
 import { TestingOptionError } from "../errors.ts";
 import { testClientToken } from "../tokens.ts";
 import type { BackendOptions } from "./mocked-backend.ts";
@@ -102,7 +102,7 @@ function resolve(options: RouterHandlerOptions): ResolvedRouterHandlerOptions {
     url: options.url.replace(/\/+$/, ""),
     token,
     capabilityToken,
-    run: options.run ?? "succeed",
+    run: checkedRun(options.run ?? "succeed"),
     backends: options.backends ?? [{}],
   };
 }

@@ -10,7 +10,7 @@ import type { FaultOptions } from "../dispatcher/fault-list.ts";
 import type { NodeOptions } from "../dispatcher/node-figures.ts";
 import { readRuns } from "../dispatcher/runs.ts";
 import type { RecordedCall } from "../dispatcher/transcript.ts";
-import { ProcessError } from "../errors.ts";
+import { ProcessError, TestingOptionError } from "../errors.ts";
 import type { Command, DispatcherProcessOptions, ProcessFault, Reply } from "./messages.ts";
 
 /** A dispatcher in a process of its own. */
@@ -46,9 +46,17 @@ export interface DispatcherProcess extends AsyncDisposable {
 /**
  * Starts a dispatcher in a process of its own, for tests that kill it. It ends with the process that started it.
  *
- * @throws ProcessError (`CELLKIT_TESTING_PROCESS`) when it does not start; the message has its reason
+ * @throws ProcessError (`CELLKIT_TESTING_PROCESS`) when it does not start; the message has its reason; TestingOptionError
+ *   (`CELLKIT_TESTING_OPTION`) when `run` is a function, which no other process can take
  */
 export async function dispatcherProcess(options: DispatcherProcessOptions): Promise<DispatcherProcess> {
+  const run: unknown = options.run;
+  if (typeof run === "function") {
+    throw new TestingOptionError(
+      "run",
+      "is a function, which no other process can take; use dispatcher() for it",
+    );
+  }
   const started = new ForkedDispatcher(options);
   await started.restart();
   return started;

@@ -7,8 +7,8 @@ import {
   RouterClient,
 } from "@cellkit/execution";
 import { describe, expect, it } from "vitest";
-import { dispatcher, exampleRequest, until } from "../../src/index.ts";
-import { call, exchange, submit } from "../support/call.ts";
+import { dispatcher, exampleRequest, type RunEnd, TestingOptionError, until } from "../../src/index.ts";
+import { call, exchange, failureOf, read, submit } from "../support/call.ts";
 import { tokenFile } from "../support/directory.ts";
 
 describe("calls", () => {
@@ -38,6 +38,33 @@ describe("calls", () => {
     await it.finish("a");
     await until("its end", async () => (await submit(it.origin, "a")).status === 200);
     expect(it.runs.get("a")).toBe(1);
+  });
+
+  it.each([
+    ["nothing", undefined, 'what run returned is undefined; give an end, as { kind: "succeeded" }'],
+    ["another kind", { kind: "success" }, 'what run returned has the kind "success"; give succeeded, failed'],
+    ["an output that is no text", { kind: "succeeded", output: 7 }, "has, as output, number; give a string"],
+  ])("a run that ends with %s has failed, and the record says why", async (_what, end, problem) => {
+    await using it = await dispatcher({ run: () => end as RunEnd });
+    await submit(it.origin, "a");
+    const record = await until("its end", async () => {
+      const { body } = await read(it.origin, "a");
+      return JSON.stringify(body).includes("Failed") && body;
+    });
+    expect(record).toMatchObject({ phase: "Failed", reason: expect.stringContaining(problem) });
+  });
+
+  it("a run, an end and a mode that are none are refused at once", async () => {
+    const wrong = (run: unknown) => failureOf(dispatcher({ run: run as "hold" }));
+    for (const run of ["suceed", {}, { afterMs: -1 }]) {
+      expect(await wrong(run)).toBeInstanceOf(TestingOptionError);
+    }
+    await using it = await dispatcher({ run: "hold" });
+    await submit(it.origin, "a");
+    expect(await failureOf(it.finish("a", { kind: "done" } as unknown as RunEnd))).toBeInstanceOf(
+      TestingOptionError,
+    );
+    await it.finish("a", { kind: "refused" });
   });
 
   it("a cancel is 202 Cancelling until the run is gone, and 200 Cancelled from then on", async () => {
