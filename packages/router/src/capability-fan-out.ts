@@ -1,6 +1,6 @@
 // Asks every backend for its report at once (execution API, section 7.1). Callers that come meanwhile share the answer, where the
 // original refuses them.
-import type { Dispatchers } from "./backend/dispatchers.ts";
+import { capabilitiesMs, type Dispatchers } from "./backend/dispatchers.ts";
 import type { OwnAnswer } from "./core/answer.ts";
 import { type Capabilities, capabilitiesOf, type Probe } from "./core/capabilities.ts";
 import { maxProbedCount } from "./core/decide.ts";
@@ -39,13 +39,15 @@ export class CapabilityFanOut {
     }
   }
 
-  async #ask({ origins, token }: CallContext): Promise<Capabilities> {
-    return capabilitiesOf(await Promise.all(origins.map((origin) => this.#probe(origin, token))));
+  async #ask({ origins, token, startedMs }: CallContext): Promise<Capabilities> {
+    // The lookup of dispatchers took its part of the time.
+    const leftMs = capabilitiesMs - (performance.now() - startedMs);
+    return capabilitiesOf(await Promise.all(origins.map((origin) => this.#probe(origin, token, leftMs))));
   }
 
-  async #probe(origin: string, token: Uint8Array): Promise<Probe> {
+  async #probe(origin: string, token: Uint8Array, leftMs: number): Promise<Probe> {
     try {
-      const report = await this.#dispatchers.report(origin, token);
+      const report = await this.#dispatchers.report(origin, token, leftMs);
       return report === undefined ? "lost" : { report };
     } catch (error) {
       this.#emit({ kind: "defect", error });

@@ -18,6 +18,8 @@ export interface Reply {
 export interface CallContext {
   readonly token: Uint8Array;
   readonly origins: readonly string[];
+  /** When the request's head was there, by `performance.now()`. */
+  readonly startedMs: number;
 }
 
 /** What {@link Executions} are made of. */
@@ -79,7 +81,13 @@ export class Executions {
     context: CallContext,
   ): Promise<Claim | undefined> {
     const startedMs = performance.now();
-    const chooseOwner = async () => pin ?? (await this.#place(id, body, context));
+    const chooseOwner = async () => {
+      const chosen = pin ?? (await this.#place(id, body, context));
+      // No id is bound to a dispatcher for which the POST would only wait.
+      if (this.#parts.dispatchers.isSilent(chosen))
+        throw new BackendError(chosen, "is silent, and many calls wait for it", "no");
+      return chosen;
+    };
     try {
       const { ledger, signal } = this.#parts;
       // A claim that was not waited for may be recorded all the same; nothing is sent for it.

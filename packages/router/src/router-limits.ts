@@ -6,11 +6,17 @@ export interface RouterLimits extends Partial<BackendBounds> {
   /** Open connections of callers; more are closed at once. @default 16_384 */
   readonly connectionCount?: number;
   /**
-   * Requests that run at once; more wait for their turn. Each uses up to two connections to dispatchers. Where half
-   * of them wait for one dispatcher that has not answered for two seconds, further reads and cancellations of its executions are answered
-   * 503 at once. @default 1_024
+   * Submissions and prewarmings that run at once, and as many reads, audits and cancellations; more wait for their turn. Capabilities
+   * need no turn: their callers share one answer. Where half as many wait for one dispatcher that has not answered for two seconds, it is
+   * given no further call about executions until it answers: their callers get 503 at once, and new ids go elsewhere. @default 1_024
    */
   readonly runningCount?: number;
+  /** The head of a request, from the connection on. The original has no such bound. @default 15_000 */
+  readonly headMs?: number;
+  /** A whole request, from the connection on. The original has no such bound. @default 30_000 */
+  readonly requestMs?: number;
+  /** Writing an answer to its caller, however steadily it is taken. The original has no such bound. @default 60_000 */
+  readonly writeMs?: number;
 }
 
 /** {@link RouterLimits} with every default filled in. */
@@ -20,8 +26,13 @@ export type ResolvedLimits = Required<RouterLimits>;
 export const defaultLimits: ResolvedLimits = {
   connectionCount: 16_384,
   runningCount: 1_024,
+  headMs: 15_000,
+  requestMs: 30_000,
+  writeMs: 60_000,
   connectMs: 3_000,
   operationMs: 10_000,
+  exchangeMs: 60_000,
+  healthMs: 5_000,
   answerBytes: 16_777_216,
   totalAnswerBytes: 268_435_456,
 };

@@ -54,7 +54,7 @@ export interface ListenAddress {
 export interface RouterCounts {
   /** Open connections. */
   readonly connections: number;
-  /** Requests that run: at most `limits.runningCount`. */
+  /** Requests that run: at most `limits.runningCount` submissions, as many reads, and those for capabilities. */
   readonly running: number;
   /** Whole requests that wait for their turn. */
   readonly waiting: number;
@@ -96,21 +96,26 @@ class ListeningRouter implements Router {
   readonly #dispatchers: Dispatchers;
   readonly #executions: Executions;
   readonly #capabilities: CapabilityFanOut;
-  readonly #running: RunningLimit;
+  readonly #running: Readonly<Record<Lane, RunningLimit>>;
   #listener: Listener | undefined;
   #stopped: Promise<void> | undefined;
 
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#limits = resolveLimits(options.limits);
-    this.#running = new RunningLimit(this.#limits.runningCount);
+    const { runningCount } = this.#limits;
+    this.#running = {
+      submit: new RunningLimit(runningCount),
+      read: new RunningLimit(runningCount),
+      capabilities: new RunningLimit(Number.POSITIVE_INFINITY),
+    };
     const emit = guardListener(options.onEvent);
     const { signal } = this.#abort;
     // Every running request listens to it.
     setMaxListeners(0, signal);
     const { ledger, lookup, placement = placeByHash, keepAlive = false } = options;
     // A dispatcher that does not answer takes half of the room at most.
-    const silentCount = Math.ceil(this.#limits.runningCount / 2);
+    const silentCount = Math.ceil(runningCount / 2);
     const dispatchers = new Dispatchers({
       bounds: this.#limits,
       silentCount,
@@ -134,10 +139,9 @@ class ListeningRouter implements Router {
       tls,
       maxConnectionCount: this.#limits.connectionCount,
       context: {
-        operationMs: this.#limits.operationMs,
+        limits: this.#limits,
         handle: (head) => this.#handle(head),
         hold: (bytes) => this.#dispatchers.hold(bytes),
-        enter: () => this.#running.enter(),
       },
       onOutcome: (outcome, durationMs) => this.#emit({ kind: "request", ...outcome, durationMs }),
       onDrop: () => this.#emit({ kind: "dropped" }),
@@ -151,10 +155,11 @@ class ListeningRouter implements Router {
   }
 
   counts(): RouterCounts {
+    const lanes = Object.values(this.#running);
     return {
       connections: this.#listener?.counts.open ?? 0,
-      running: this.#running.runningCount,
-      waiting: this.#running.waitingCount,
+      running: lanes.reduce((sum, { runningCount }) => sum + runningCount, 0),
+      waiting: lanes.reduce((sum, { waitingCount }) => sum + waitingCount, 0),
     };
   }
 
@@ -190,6 +195,7 @@ class ListeningRouter implements Router {
   }
 
   async #handle(head: RequestHead): Promise<Handling> {
+    const startedMs = performance.now();
     const route = routeNameOf(head);
     const scoped = refuseScoped(head);
     if (scoped !== undefined) return { kind: "refuse", route, refusal: scoped };
@@ -198,9 +204,16 @@ class ListeningRouter implements Router {
     const origins = await this.#options.backends.origins();
     const call = decideCall(head, credentials, origins);
     if (typeof call === "string") return { kind: "refuse", route, refusal: call };
-    const context = { token: credentials.backend, origins };
+    const context = { token: credentials.backend, origins, startedMs };
     const bodyBytes = "bodyBytes" in call ? call.bodyBytes : 0;
-    return { kind: "run", route, bodyBytes, run: (body) => this.#run(call, body, context) };
+    const lane = this.#running[laneOf(call)];
+    return {
+      kind: "run",
+      route,
+      bodyBytes,
+      enter: () => lane.enter(),
+      run: (body) => this.#run(call, body, context),
+    };
   }
 
   #credentials(): Credentials | undefined {
@@ -229,6 +242,14 @@ class ListeningRouter implements Router {
         return this.#executions.ask(call, context);
     }
   }
+}
+
+/** What waits for its turn together. Reads have turns of their own, so that submissions that wait for a dispatcher hold none up. */
+type Lane = "submit" | "read" | "capabilities";
+
+function laneOf({ kind }: Call): Lane {
+  if (kind === "submit" || kind === "prewarm") return "submit";
+  return kind === "capabilities" ? kind : "read";
 }
 
 function routeNameOf({ method, path }: RequestHead): RequestRoute {

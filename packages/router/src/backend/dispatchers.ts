@@ -31,6 +31,10 @@ export interface BackendBounds {
   readonly connectMs: number;
   /** Each wait for bytes to move. @default 10_000 */
   readonly operationMs: number;
+  /** A whole call but for health and capabilities, however steadily its bytes come. The original has no such bound. @default 60_000 */
+  readonly exchangeMs: number;
+  /** A whole health probe. The original has no such bound. @default 5_000 */
+  readonly healthMs: number;
   /** A whole answer, head included. @default 16_777_216 */
   readonly answerBytes: number;
   /** What answers of more than 64 KiB may hold together until their callers have them; one beyond counts as failed. The process may need twice as much. @default 268_435_456 */
@@ -42,8 +46,9 @@ const healthBytes = 65_536;
 /** A whole capability report, and the time for it once the connection stands. */
 const reportBytes = 65_536;
 const reportMs = 2_000;
-/** Connecting and reporting together stay below four seconds, so that callers with five seconds hear of the other nodes. */
 const reportConnectMs = 1_800;
+/** With the lookup of dispatchers before it, all of it stays below four seconds, so that callers with five seconds hear of the other nodes. */
+export const capabilitiesMs = 3_800;
 
 const paths = {
   read: (id: string) => `/v1/executions/${id}`,
@@ -54,6 +59,7 @@ const paths = {
 /** All dispatchers of a router. */
 export class Dispatchers {
   readonly #bounds: ExchangeBounds;
+  readonly #healthMs: number;
   readonly #context: ExchangeContext;
   readonly #emit: RouterListener;
   readonly #kept: KeptConnections | undefined;
@@ -74,8 +80,9 @@ export class Dispatchers {
       emit,
     } = options;
     this.#guard = new SilenceGuard(silentCount);
-    const { connectMs, operationMs, answerBytes } = bounds;
-    this.#bounds = { connectMs, operationMs, maxBytes: answerBytes };
+    const { connectMs, operationMs, exchangeMs, answerBytes } = bounds;
+    this.#bounds = { connectMs, operationMs, totalMs: exchangeMs, maxBytes: answerBytes };
+    this.#healthMs = bounds.healthMs;
     this.#context = { budget: new ByteBudget(bounds.totalAnswerBytes), lookup, signal };
     this.#emit = emit;
     this.#kept = keepAlive ? new KeptConnections() : undefined;
@@ -94,6 +101,11 @@ export class Dispatchers {
     return this.#context.budget.hold(answerBytes);
   }
 
+  /** Whether one more call would wait for nothing: many do, and the dispatcher has answered none of them for two seconds. */
+  isSilent(origin: string): boolean {
+    return this.#guard.isSilent(origin, performance.now());
+  }
+
   /** The one POST of an execution. @throws BackendError (CELLKIT_ROUTER_BACKEND) */
   submit(origin: string, body: Uint8Array, token: Uint8Array): Promise<BackendAnswer> {
     const call = { method: "POST", path: "/v1/executions", host: origin, body } as const;
@@ -107,8 +119,7 @@ export class Dispatchers {
     id: string,
     token: Uint8Array,
   ): Promise<BackendAnswer> {
-    if (this.#guard.isSilent(origin, performance.now()))
-      throw new BackendError(origin, "is silent, and many calls wait for it", "no");
+    if (this.isSilent(origin)) throw new BackendError(origin, "is silent, and many calls wait for it", "no");
     const path = paths[kind](id);
     const call =
       kind === "cancel"
@@ -123,8 +134,19 @@ export class Dispatchers {
     return this.#exchange("prewarm", origin, { call, token });
   }
 
-  /** Whether a dispatcher takes new work. Never rejects: one that cannot be asked is not healthy. */
-  health(origin: string, token: Uint8Array): Promise<BackendHealth> {
+  /** Whether a dispatcher takes new work. Never rejects: one that cannot be asked, or is silent, is not healthy. */
+  async health(origin: string, token: Uint8Array): Promise<BackendHealth> {
+    if (this.isSilent(origin)) return unhealthy;
+    // All who wait count, though they share one probe.
+    this.#guard.begin(origin, performance.now());
+    try {
+      return await this.#sharedProbe(origin, token);
+    } finally {
+      this.#guard.end(origin, false, performance.now());
+    }
+  }
+
+  #sharedProbe(origin: string, token: Uint8Array): Promise<BackendHealth> {
     const running = this.#probes.get(origin);
     if (running?.token === token) return running.health;
     const health = this.#probe(origin, token);
@@ -136,13 +158,21 @@ export class Dispatchers {
     return health;
   }
 
-  /** A dispatcher's report; undefined where there is none that can be relied on. Never rejects. */
-  async report(origin: string, token: Uint8Array): Promise<NodeReport | undefined> {
+  /**
+   * A dispatcher's report; undefined where there is none that can be relied on. Never rejects.
+   * @param totalMs how long it may take
+   */
+  async report(
+    origin: string,
+    token: Uint8Array,
+    totalMs: number = capabilitiesMs,
+  ): Promise<NodeReport | undefined> {
     const call = { method: "GET", path: "/v1/capabilities", host: "dispatcher" } as const;
     const bounds = {
       connectMs: Math.min(reportConnectMs, this.#bounds.connectMs),
       operationMs: reportMs,
       answerMs: reportMs,
+      totalMs: Math.max(1, totalMs),
       maxBytes: reportBytes,
     };
     const answer = await this.#tried("capabilities", origin, { call, token, bounds });
@@ -151,7 +181,7 @@ export class Dispatchers {
 
   async #probe(origin: string, token: Uint8Array): Promise<BackendHealth> {
     const call = { method: "GET", path: "/v1/health", host: origin } as const;
-    const bounds = { ...this.#bounds, maxBytes: healthBytes };
+    const bounds = { ...this.#bounds, totalMs: this.#healthMs, maxBytes: healthBytes };
     const answer = await this.#tried("health", origin, { call, token, bounds });
     const health = answer === undefined ? unhealthy : parseHealth(answer.status, bodyOf(answer));
     this.#emit({ kind: "health", backend: origin, ...health });

@@ -34,6 +34,8 @@ export interface ExchangeBounds {
   readonly operationMs: number;
   /** From the connection to the end of the answer; undefined: no bound besides the others. */
   readonly answerMs?: number;
+  /** All of it, from the lookup to the end of the answer: what comes byte by byte is not waited for without end. */
+  readonly totalMs: number;
   /** The whole answer, head included. */
   readonly maxBytes: number;
 }
@@ -102,10 +104,13 @@ class Exchange {
   #headAt: number | undefined;
   #framing: AnswerFraming | undefined;
   #timer: NodeJS.Timeout | undefined;
+  readonly #totalTimer: NodeJS.Timeout;
 
   constructor(parts: Parts, ends: Ends) {
     this.#parts = parts;
     this.#ends = ends;
+    const { totalMs } = parts.bounds;
+    this.#totalTimer = setTimeout(() => this.#fail(`was not done within ${totalMs} ms`), totalMs);
     this.#socket = ends.kept ?? this.#connect();
     this.#socket.on("data", (chunk: Buffer) => this.#take(chunk));
     this.#socket.on("end", () => this.#end());
@@ -208,6 +213,7 @@ class Exchange {
 
   #finish(isKept: boolean): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#totalTimer);
     const { context, kept, origin } = this.#parts;
     context.signal.removeEventListener("abort", this.#onAbort);
     this.#socket.removeAllListeners();

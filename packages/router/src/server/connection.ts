@@ -14,6 +14,8 @@ export type Handling =
       readonly route: RequestRoute;
       /** How many bytes of body are read first. */
       readonly bodyBytes: number;
+      /** Waits for room among the running requests; answers what gives it back. */
+      enter(): Promise<() => void>;
       /** Never rejects. Called once the body is whole, and there is room for one more request. */
       run(body: Buffer): Promise<Reply | Refusal>;
     };
@@ -28,14 +30,20 @@ export interface Outcome {
 
 /** What a connection is served with. */
 export interface ConnectionContext {
-  /** Each wait for bytes to come or go. */
-  readonly operationMs: number;
+  readonly limits: ConnectionLimits;
   /** Judges a head. Never rejects. */
   handle(head: RequestHead): Promise<Handling>;
   /** Counts an answer's bytes until they were written; answers what ends that. */
   hold(bytes: number): () => void;
-  /** Waits for room among the running requests; answers what gives it back. */
-  enter(): Promise<() => void>;
+}
+
+/** How long a caller may take; see `RouterLimits`. */
+export interface ConnectionLimits {
+  /** Each wait for bytes to come or go. */
+  readonly operationMs: number;
+  readonly headMs: number;
+  readonly requestMs: number;
+  readonly writeMs: number;
 }
 
 /** What is discarded behind an answer, so that unread bytes do not make TCP take the answer back. */
@@ -47,12 +55,13 @@ export class Connection {
   readonly #socket: Socket;
   readonly #input: SocketInput;
   readonly #context: ConnectionContext;
+  readonly #startedMs = performance.now();
   #phase: "receiving" | "waiting" | "running" | "answering" = "receiving";
 
   constructor(socket: Socket, context: ConnectionContext) {
     this.#socket = socket;
     this.#context = context;
-    this.#input = new SocketInput(socket, context.operationMs);
+    this.#input = new SocketInput(socket, context.limits.operationMs);
   }
 
   /** `receiving` until the request is whole, `waiting` for room, `running`, or `answering`. */
@@ -76,21 +85,28 @@ export class Connection {
   /** Serves the one request. Never rejects but for defects; the socket is gone afterwards. */
   async serve(): Promise<Outcome> {
     const silent: Outcome = { route: "none", status: undefined, refusal: undefined };
+    const { headMs, requestMs } = this.#context.limits;
+    const giveUp = () => this.#input.close();
+    let arrival = setTimeout(giveUp, Math.min(headMs, requestMs));
     try {
       const head = await this.#readHead();
+      clearTimeout(arrival);
       if (head === "gone") return silent;
       if (head === "silent") return await this.#finish(silent, undefined);
       if (typeof head === "object" && "refusal" in head) return await this.#refuse("none", head.refusal);
       const handling = await this.#context.handle(head);
       const { route } = handling;
       if (handling.kind === "refuse") return await this.#refuse(route, handling.refusal);
+      arrival = setTimeout(giveUp, this.#startedMs + requestMs - performance.now());
       const body = await this.#readBody(handling.bodyBytes);
+      clearTimeout(arrival);
       if (body === undefined) return { ...silent, route };
-      const reply = await this.#run(() => handling.run(body));
+      const reply = await this.#run(handling.enter, () => handling.run(body));
       if (reply === undefined) return { ...silent, route };
       if (typeof reply === "string") return await this.#refuse(route, reply);
       return await this.#pass(route, reply);
     } finally {
+      clearTimeout(arrival);
       this.#socket.destroy();
     }
   }
@@ -124,9 +140,12 @@ export class Connection {
   }
 
   /** undefined: the caller was gone before there was room, so nothing was done. */
-  async #run(work: () => Promise<Reply | Refusal>): Promise<Reply | Refusal | undefined> {
+  async #run(
+    enter: () => Promise<() => void>,
+    work: () => Promise<Reply | Refusal>,
+  ): Promise<Reply | Refusal | undefined> {
     this.#phase = "waiting";
-    const leave = await this.#context.enter();
+    const leave = await enter();
     try {
       if (this.#socket.destroyed) return undefined;
       this.#phase = "running";
@@ -171,15 +190,18 @@ export class Connection {
     if (socket.destroyed) return Promise.resolve(false);
     return new Promise((resolve) => {
       const settle = (isWritten: boolean) => {
+        clearTimeout(timer);
         socket.setTimeout(0);
         socket.off("timeout", onTrouble);
         socket.off("close", onTrouble);
         resolve(isWritten);
       };
       const onTrouble = () => settle(false);
+      const { operationMs, writeMs } = this.#context.limits;
+      const timer = setTimeout(onTrouble, writeMs);
       socket.once("timeout", onTrouble);
       socket.once("close", onTrouble);
-      socket.setTimeout(this.#context.operationMs);
+      socket.setTimeout(operationMs);
       if (bytes === undefined) socket.end(() => settle(true));
       else socket.end(bytes, () => settle(true));
     });

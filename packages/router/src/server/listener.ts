@@ -37,7 +37,7 @@ export class Listener {
       this.#server = createServer(common, (socket) => void this.#serve(socket));
     } else {
       this.#server = createTlsServer(
-        { handshakeTimeout: options.context.operationMs, ...options.tls, ...common },
+        { handshakeTimeout: options.context.limits.operationMs, ...options.tls, ...common },
         (socket) => void this.#serve(socket),
       );
     }

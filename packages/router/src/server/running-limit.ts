@@ -1,4 +1,4 @@
-/** How many requests run at once; others wait for their turn, first come, first served. */
+/** How many requests of one kind run at once; others wait for their turn, first come, first served. */
 export class RunningLimit {
   readonly #limitCount: number;
   readonly #waiting: (() => void)[] = [];

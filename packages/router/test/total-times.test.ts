@@ -1,0 +1,150 @@
+// What one caller or one dispatcher may hold in all, however steadily its bytes come.
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { bodiless, openTestRouter, submission } from "./support/router.ts";
+import { type Answerer, jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
+import { until } from "./support/until.ts";
+
+const uncertain = '{"error":"submission outcome unknown; owner retained; POST will not be replayed"}';
+const noOwnership = '{"error":"ownership unavailable; retry same request without changing id"}';
+
+/** A byte every 30 ms, for ever. */
+function drip(socket: Socket): "hang" {
+  const timer = setInterval(() => socket.write("a"), 30);
+  socket.once("close", () => clearInterval(timer));
+  return "hang";
+}
+
+/** Willing, but for one call. */
+const dripping =
+  (call: string): Answerer =>
+  (request, socket) =>
+    `${request.method} ${request.path}` === call ? drip(socket) : willing(request, socket);
+const hanging =
+  (call: string): Answerer =>
+  (request, socket) =>
+    `${request.method} ${request.path}` === call ? "hang" : willing(request, socket);
+
+const pinTo = ({ origin }: ScriptedBackend) => `X-Celln-Backend: ${origin}\r\n`;
+
+describe("a dispatcher that answers byte by byte", () => {
+  it("is not healthy, and new work goes elsewhere", async () => {
+    await using slow = await ScriptedBackend.open(dripping("GET /v1/health"));
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([slow, backend], {
+      limits: { healthMs: 300 },
+      placement: async ({ backends, health }) => {
+        for (const origin of backends) if ((await health(origin)).healthy) return origin;
+        return undefined;
+      },
+    });
+    expect((await router.submit("run-1"))?.status).toBe(202);
+    expect([slow.calls, backend.calls.length]).toEqual([["GET /v1/health"], 2]);
+  });
+
+  it("leaves a submission's outcome unknown", async () => {
+    await using backend = await ScriptedBackend.open(dripping("POST /v1/executions"));
+    await using router = await openTestRouter([backend], { limits: { exchangeMs: 300 } });
+    expect((await router.submit("run-1"))?.body).toBe(uncertain);
+    expect(router.events).toContainEqual(
+      expect.objectContaining({ call: "submit", problem: expect.stringMatching(/not done within 300 ms/) }),
+    );
+  });
+});
+
+it("submissions that wait for their dispatcher hold up no read and no capabilities", async () => {
+  await using silent = await ScriptedBackend.open(hanging("POST /v1/executions"));
+  await using backend = await ScriptedBackend.open();
+  await using router = await openTestRouter([silent, backend], { limits: { runningCount: 1 } });
+  await router.ledger.claim("run-1", "x", async () => backend.origin);
+  const waiting = [router.submit("run-2", pinTo(silent)), router.submit("run-3", pinTo(silent))];
+  await until("one that waits for its turn", () => router.router.counts().waiting === 1);
+  expect((await router.read("/v1/executions/run-1"))?.status).toBe(200);
+  expect((await router.read("/v1/capabilities"))?.status).toBe(200);
+  expect(router.router.counts()).toMatchObject({ running: 1, waiting: 1 });
+  await router.router.stop({ signal: AbortSignal.abort() });
+  await Promise.all(waiting);
+});
+
+describe("a dispatcher that is silent while half of the room waits for it", () => {
+  it("is given no new id: neither by a pin nor otherwise", async () => {
+    await using silent = await ScriptedBackend.open(hanging("POST /v1/executions"));
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([silent, backend], {
+      limits: { runningCount: 4 },
+    });
+    const waiting = ["run-1", "run-2"].map((id) => router.submit(id, pinTo(silent)));
+    await until("two that wait", () => silent.calls.length === 2);
+    // Two seconds of silence are the rule.
+    await new Promise((next) => setTimeout(next, 2_050));
+    expect((await router.submit("run-3", pinTo(silent)))?.body).toBe(noOwnership);
+    expect(await router.ledger.lookup("run-3")).toBeUndefined();
+    for (const id of ["run-3", "run-4", "run-5", "run-6"])
+      expect((await router.submit(id))?.status).toBe(202);
+    expect([silent.calls.length, backend.calls.length]).toEqual([2, 8]);
+    await router.router.stop({ signal: AbortSignal.abort() });
+    await Promise.all(waiting);
+  });
+
+  it("is not probed by more callers, though all who wait share one probe", async () => {
+    await using silent = await ScriptedBackend.open(hanging("GET /v1/health"));
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([silent, backend], {
+      limits: { runningCount: 4, healthMs: 20_000 },
+      placement: async ({ backends, health }) => {
+        for (const origin of backends) if ((await health(origin)).healthy) return origin;
+        return undefined;
+      },
+    });
+    const waiting = ["run-1", "run-2"].map((id) => router.submit(id));
+    await until("two that wait", () => router.router.counts().running === 2 && silent.calls.length === 1);
+    await new Promise((next) => setTimeout(next, 2_050));
+    expect((await router.submit("run-3"))?.status).toBe(202);
+    expect(router.router.counts().running).toBe(2);
+    await router.router.stop({ signal: AbortSignal.abort() });
+    await Promise.all(waiting);
+  });
+});
+
+describe("a caller", () => {
+  it.each([
+    ["head", "GET /v1/executions/x HTTP/1.1\r\nX: ", { headMs: 300 }],
+    ["body", submission("run-1").slice(0, -15), { requestMs: 300 }],
+  ])("that sends its %s byte by byte is cut off", async (_part, begin, limits) => {
+    await using router = await openTestRouter([await ScriptedBackend.open()], { limits });
+    const socket = connect({ port: router.port, host: "127.0.0.1", noDelay: true });
+    socket.on("error", () => undefined).resume();
+    await once(socket, "connect");
+    const closed = once(socket, "close");
+    socket.write(begin);
+    const startedMs = performance.now();
+    const timer = setInterval(() => socket.write("a"), 60);
+    await closed;
+    clearInterval(timer);
+    expect(performance.now() - startedMs).toBeGreaterThan(250);
+    expect(router.events.at(-1)).toMatchObject({ kind: "request", status: undefined });
+    expect(await router.ledger.count()).toBe(0);
+  });
+
+  it("that takes an answer a little at a time is cut off, and its memory is free again", async () => {
+    const record = JSON.stringify({ output: "x".repeat(16_000_000) });
+    await using backend = await ScriptedBackend.open((request, socket) =>
+      request.path === "/v1/executions/run-1" ? jsonAnswer(200, record) : willing(request, socket),
+    );
+    await using router = await openTestRouter([backend], {
+      limits: { totalAnswerBytes: 20_000_000, writeMs: 600 },
+    });
+    await router.submit("run-1");
+    const slow = connect({ port: router.port, host: "127.0.0.1", highWaterMark: 16_384 });
+    slow.on("error", () => undefined).on("readable", () => undefined);
+    slow.write(bodiless("GET", "/v1/executions/run-1"));
+    const timer = setInterval(() => slow.read(16_384), 30);
+    await until("the answer", () => backend.calls.length === 3 && router.router.counts().running === 0);
+    await until("the end", () => router.router.counts().connections === 0, 5_000);
+    clearInterval(timer);
+    slow.destroy();
+    expect(router.events.at(-1)).toMatchObject({ kind: "request", route: "read", status: undefined });
+    expect((await router.read("/v1/executions/run-1"))?.status).toBe(200);
+  });
+});
