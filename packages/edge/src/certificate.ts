@@ -1,6 +1,6 @@
 // Certificate and key: read together, checked as a pair, and read again when the files change.
 import { X509Certificate } from "node:crypto";
-import { type BigIntStats, promises } from "node:fs";
+import { type BigIntStats, constants, promises } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { CertificateError } from "./errors.ts";
 
@@ -77,12 +77,30 @@ export async function fileVersions({ certPath, keyPath, clientCaPath }: Certific
 
 async function readFile(path: string): Promise<Buffer> {
   try {
-    const { size } = await promises.stat(path);
-    if (size > maxFileBytes) throw new CertificateError(path, `is longer than ${maxFileBytes} bytes`);
-    return await promises.readFile(path);
+    // O_NONBLOCK: a FIFO that nobody writes to would block for ever.
+    const file = await promises.open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      if (!(await file.stat()).isFile()) throw new CertificateError(path, "is no plain file");
+      return await readBounded(path, file);
+    } finally {
+      await file.close();
+    }
   } catch (cause) {
     if (cause instanceof CertificateError) throw cause;
     throw new CertificateError(path, `cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+  }
+}
+
+/** A file's size is not believed: it may grow while it is read. */
+async function readBounded(path: string, file: promises.FileHandle): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for (;;) {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(65_536), 0, 65_536);
+    if (bytesRead === 0) return Buffer.concat(chunks, length);
+    chunks.push(buffer.subarray(0, bytesRead));
+    length += bytesRead;
+    if (length > maxFileBytes) throw new CertificateError(path, `is longer than ${maxFileBytes} bytes`);
   }
 }
 

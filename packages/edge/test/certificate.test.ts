@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,6 +61,22 @@ describe("reading a pair", () => {
       /tls\.crt does not belong to the key .*tls\.key$/,
     ],
     ["a huge file", () => write({ cert: "a".repeat(1_048_577) }), /tls\.crt is longer than 1048576 bytes$/],
+    [
+      "a FIFO as certificate",
+      async () => {
+        await rm(files.certPath);
+        execFileSync("mkfifo", [files.certPath]);
+      },
+      /tls\.crt is no plain file$/,
+    ],
+    [
+      "a device without end as key",
+      async () => {
+        await rm(files.keyPath);
+        await symlink("/dev/zero", files.keyPath);
+      },
+      /tls\.key is no plain file$/,
+    ],
     ["a key for a certificate", () => write({ cert: pair.key }), /tls\.crt is not a PEM certificate$/],
   ])("%s is told by its path, never by its content", async (_, spoil, message) => {
     await spoil();
@@ -131,6 +148,18 @@ describe("watching a pair", () => {
     await rm(files.keyPath);
     for (let look = 0; look < 3; look += 1) await watch.look();
     expect(problems.length).toBe(2);
+    await write(other);
+    await watch.look();
+    expect([changes, watch.problem]).toEqual([[other.cert], undefined]);
+    watch.close();
+  });
+
+  it("a FIFO in a file's place holds nothing up, and the pair that follows is used", async () => {
+    const { watch, changes, problems } = await watched();
+    await rm(files.keyPath);
+    execFileSync("mkfifo", [files.keyPath]);
+    for (let look = 0; look < 3; look += 1) await watch.look();
+    expect(problems).toEqual([expect.stringMatching(/tls\.key is no plain file$/)]);
     await write(other);
     await watch.look();
     expect([changes, watch.problem]).toEqual([[other.cert], undefined]);
