@@ -80,7 +80,7 @@ export const benchmarks = [
     roundCount: 15,
     conditions:
       `POST of ${body.length} bytes, answer of ${record.length}, ${REQUEST_COUNT} requests a round over ${CONNECTION_COUNT} kept TLS ` +
-      "connections; CPU time of the proxy's process alone",
+      "connections, one to the backend for each request; CPU time of the proxy's process alone",
     async setup() {
       const ca = new TestCa();
       const pair = ca.issue();

@@ -1,4 +1,4 @@
-// The way to the backend: at most so many connections, one request on each at a time, and no request ever sent twice.
+// The way to the backend: at most so many connections, each for one request, and no request ever sent twice.
 import { type Dispatcher, Pool } from "undici";
 import type { BackendOrigin } from "./core/backend-origin.ts";
 import type { EdgeLimits } from "./limits.ts";
@@ -24,8 +24,6 @@ export class Backend {
       connect: { timeout: limits.dialTimeoutMs },
       headersTimeout: limits.backendHeadTimeoutMs,
       bodyTimeout: limits.backendIdleTimeoutMs,
-      keepAliveTimeout: limits.backendIdleTimeoutMs,
-      keepAliveMaxTimeout: limits.backendIdleTimeoutMs,
     });
   }
 
@@ -37,6 +35,9 @@ export class Backend {
         method: request.method as Dispatcher.HttpMethod,
         headers: request.fields as string[],
         body: request.body ?? null,
+        // A router closes after each answer, also where the answer that it passes on does not say so: a request on a connection that
+        // was kept could meet that end, and nobody would know what became of it.
+        reset: true,
       },
       handler,
     );

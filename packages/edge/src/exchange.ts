@@ -1,11 +1,11 @@
 // One request and its answer: read the body whole, send it on once, hand the answer back. Each step may be cut short by the
 // client, the backend or a deadline; whichever comes first decides, and the client gets one answer.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Dispatcher } from "undici";
+import { type Dispatcher, errors } from "undici";
 import type { Backend } from "./backend.ts";
 import type { ClientConnection, Served } from "./client-connection.ts";
 import { maxBodyBytes } from "./core/decide-request.ts";
-import { answeredFields } from "./core/header-fields.ts";
+import { answeredFields, hasCertainEnd } from "./core/header-fields.ts";
 import { ownAnswer, type Refusal } from "./core/refusal.ts";
 import type { EdgeLimits } from "./limits.ts";
 
@@ -129,8 +129,14 @@ export class Exchange implements Served, Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     const raw = (controller.rawHeaders ?? []) as readonly Buffer[];
+    const fields = raw.map((part) => part.toString("latin1"));
+    if (status >= 200 && !hasCertainEnd(status, fields)) {
+      const error = new errors.NotSupportedError("the answer has neither a length nor plain chunks");
+      this.refuse("unavailable", false, { kind: "unavailable", error });
+      return;
+    }
     this.#status = status;
-    this.#fields = answeredFields(raw.map((part) => part.toString("latin1")));
+    this.#fields = answeredFields(fields);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

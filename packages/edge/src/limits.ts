@@ -22,9 +22,9 @@ export interface EdgeLimits {
   dialTimeoutMs: number;
   /** From a request sent to the head of its answer. @default 90_000 */
   backendHeadTimeoutMs: number;
-  /** Without a byte of an answer that has begun, and of a connection without a request. @default 30_000 */
+  /** Without a byte of an answer that has begun. @default 30_000 */
   backendIdleTimeoutMs: number;
-  /** Connections to the backend; further requests wait for one. @default 32 */
+  /** Requests at the backend, each on a connection of its own; further ones wait. @default 32 */
   backendConnectionCount: number;
 }
 

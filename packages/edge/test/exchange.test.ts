@@ -19,7 +19,7 @@ describe("what passes", () => {
     ]);
     expect(edge.backend.requests[0]?.fields).toEqual([
       ["host", edge.backend.origin.authority],
-      ["connection", "keep-alive"],
+      ["connection", "close"],
       ["authorization", `Bearer ${bearer}`],
       ["content-length", "7"],
     ]);

@@ -24,7 +24,10 @@ async function startEdge(): Promise<number> {
   return (await listener.listen({ host: "127.0.0.1", port: 0 })).port;
 }
 
-/** node:https and undici as their documentation puts them together: bodies stream both ways, nothing is looked at. */
+/**
+ * node:https and undici as their documentation puts them together: bodies stream both ways, nothing is looked at. A connection to
+ * the backend for each request, as a router wants it, on both sides.
+ */
 async function startPlain(): Promise<number> {
   const pool = new Pool(origin, { connections: 32 });
   const server = createServer({ cert, key, minVersion: "TLSv1.3" }, (request, response) => {
@@ -36,6 +39,7 @@ async function startPlain(): Promise<number> {
       method: method as Dispatcher.HttpMethod,
       headers: fields,
       body: isPost ? request : null,
+      reset: true,
     };
     pool
       .stream({ ...options, opaque: response }, ({ statusCode, headers: answered, opaque }) =>

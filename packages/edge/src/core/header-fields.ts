@@ -67,6 +67,16 @@ export function answeredFields(fields: readonly string[]): string[] {
   return without(fields, (name) => removedFromAnswers.has(name) || options.has(name));
 }
 
+/**
+ * Whether the end of an answer shows: by its length, or by chunks that nothing else was done to. One that ends with its connection
+ * looks whole when it broke off, and a coding that nobody here undoes is not passed on as what is inside (RFC 9112 sections 6.1, 6.3).
+ */
+export function hasCertainEnd(status: number, fields: readonly string[]): boolean {
+  const codings = valuesOf(fields, "transfer-encoding");
+  if (codings.length > 0) return codings.length === 1 && codings[0]?.trim().toLowerCase() === "chunked";
+  return status === 204 || status === 304 || valuesOf(fields, "content-length").length > 0;
+}
+
 /** All values of a field, in order. `name` in lower case. */
 export function valuesOf(fields: readonly string[], name: string): string[] {
   const values: string[] = [];
