@@ -2,15 +2,16 @@
 // controller), discovery (routers, then the API server). Each step is looked at from outside before the next one begins. What is already so
 // is left as it is, so that a walk that was broken off goes on by being called again.
 import { setTimeout as sleep } from "node:timers/promises";
-import { readTokenFile } from "@cellkit/execution";
 import { type BackendLook, createCredentialFiles, lookAtBackend } from "@cellkit/router";
 import { TokenRotationError } from "./errors.ts";
+import { type HeldPair, type HeldToken, holdPair, type TokenFilePair, tokensOf } from "./held-tokens.ts";
 import { probeRouter, type RouterAccess, type TokenVerdict } from "./router-probe.ts";
 
-/** A token's file as it is, and the one that takes its place; without that, the role is not rotated. */
-interface TokenFilePair {
-  readonly current: string;
-  readonly next: string | undefined;
+/** The plane with what its files held. */
+interface HeldPlane extends Pick<TokenPlane, "routers" | "dispatchers"> {
+  readonly client: HeldPair;
+  readonly backend: HeldPair;
+  readonly capability: HeldPair | undefined;
 }
 
 /** The plane. */
@@ -67,9 +68,16 @@ export async function rotateTokens(
   options: RotateTokensOptions,
 ): Promise<readonly StepReport[]> {
   checkFiles(plane);
-  const walk = new Walk(plane, options);
+  const held: HeldPlane = {
+    routers: plane.routers,
+    dispatchers: plane.dispatchers,
+    client: await holdPair(plane.client),
+    backend: await holdPair(plane.backend),
+    capability: plane.capability === undefined ? undefined : await holdPair(plane.capability),
+  };
+  const walk = new Walk(held, options);
   await walk.begin();
-  const { client, backend, capability } = plane;
+  const { client, backend, capability } = held;
   if (backend.next !== undefined) await walk.seen("backend", backend.next, walk.backendLagging);
   await walk.callers("client", client);
   if (capability !== undefined) await walk.callers("capability", capability);
@@ -97,10 +105,10 @@ function checkFiles({ client, backend, capability }: TokenPlane): void {
 
 class Walk {
   readonly reports: StepReport[] = [];
-  readonly #plane: TokenPlane;
+  readonly #plane: HeldPlane;
   readonly #options: RotateTokensOptions;
 
-  constructor(plane: TokenPlane, options: RotateTokensOptions) {
+  constructor(plane: HeldPlane, options: RotateTokensOptions) {
     this.#plane = plane;
     this.#options = options;
   }
@@ -118,13 +126,13 @@ class Walk {
             : `accepts neither ${role} token (${told(verdicts)})`,
         ),
       );
-      await this.#differ(role, pair);
+      this.#differ(role, pair);
     }
-    await this.#differ("backend", backend);
+    this.#differ("backend", backend);
     const looks = await Promise.all(
       this.#plane.dispatchers.map(async (origin) => ({
         place: origin,
-        looks: await Promise.all(files(backend).map((file) => this.#look(origin, file))),
+        looks: await Promise.all(tokensOf(backend).map((token) => this.#look(origin, token))),
       })),
     );
     await this.#none(
@@ -139,7 +147,7 @@ class Walk {
   }
 
   /** A role that callers have: routers first, then whoever calls. */
-  async callers(role: "client" | "capability", { current, next }: TokenFilePair): Promise<void> {
+  async callers(role: "client" | "capability", { current, next }: HeldPair): Promise<void> {
     if (next === undefined) return;
     const caller = role === "client" ? "client-controller" : "capability-api-server";
     const accepted = () => this.#accepting(role, next);
@@ -160,7 +168,7 @@ class Walk {
   }
 
   /** A step that can be seen from outside. */
-  async seen(step: RotationStep, tokenFile: string, lagging: () => Promise<Lagging>): Promise<void> {
+  async seen(step: RotationStep, next: HeldToken, lagging: () => Promise<Lagging>): Promise<void> {
     const { onProgress, perform, stepTimeoutMs, lookMs = 1_000, signal } = this.#options;
     if ((await lagging()).length === 0) {
       onProgress(`${step}: already so`);
@@ -168,7 +176,7 @@ class Walk {
       return;
     }
     onProgress(`${step}: ${instructions[step]}`);
-    await perform?.(step, tokenFile);
+    await perform?.(step, next.file);
     const deadlineMs = performance.now() + stepTimeoutMs;
     let said = "";
     for (;;) {
@@ -214,33 +222,33 @@ class Walk {
   };
 
   /** A step that only whoever does it knows of. */
-  async #told(step: RotationStep, tokenFile: string): Promise<void> {
+  async #told(step: RotationStep, next: HeldToken): Promise<void> {
     const { onProgress, perform } = this.#options;
     onProgress(`${step}: ${instructions[step]}`);
-    await perform?.(step, tokenFile);
+    await perform?.(step, next.file);
     this.reports.push({ step, evidence: perform === undefined ? "untold" : "said" });
   }
 
-  #accepting(role: string, tokenFile: string): Promise<Lagging> {
-    return this.#routersThat({ current: tokenFile, next: undefined }, ([verdict]) =>
+  #accepting(role: string, token: HeldToken): Promise<Lagging> {
+    return this.#routersThat({ current: token, next: undefined }, ([verdict]) =>
       verdict?.kind === "accepted" ? undefined : `does not accept the new ${role} token (${told([verdict])})`,
     );
   }
 
-  #refusing(role: string, tokenFile: string): Promise<Lagging> {
-    return this.#routersThat({ current: tokenFile, next: undefined }, ([verdict]) =>
+  #refusing(role: string, token: HeldToken): Promise<Lagging> {
+    return this.#routersThat({ current: token, next: undefined }, ([verdict]) =>
       verdict?.kind === "refused" ? undefined : `does not refuse the old ${role} token (${told([verdict])})`,
     );
   }
 
   async #routersThat(
-    pair: TokenFilePair,
+    pair: HeldPair,
     judge: (verdicts: readonly TokenVerdict[]) => string | undefined,
   ): Promise<Lagging> {
     const found = await Promise.all(
       this.#plane.routers.map(async (place) => {
         const reason = judge(
-          await Promise.all(files(pair).map((file) => probeRouter(place, file, this.#options))),
+          await Promise.all(tokensOf(pair).map(({ token }) => probeRouter(place, token, this.#options))),
         );
         return reason === undefined ? [] : [{ place, reason }];
       }),
@@ -248,22 +256,18 @@ class Walk {
     return found.flat();
   }
 
-  async #look(origin: string, tokenFile: string): Promise<BackendLook> {
-    const read = await readTokenFile(tokenFile);
-    if (read.kind !== "token")
-      throw new TokenRotationError("the files", [{ place: tokenFile, reason: read.problem }]);
+  async #look(origin: string, { token }: HeldToken): Promise<BackendLook> {
     const { signal = new AbortController().signal } = this.#options;
-    const look = await lookAtBackend(origin, Buffer.from(read.token), { signal });
+    const look = await lookAtBackend(origin, Buffer.from(token), { signal });
     signal.throwIfAborted();
     return look;
   }
 
   /** The new token is another one than the old one. */
-  async #differ(role: string, { current, next }: TokenFilePair): Promise<void> {
-    if (next === undefined) return;
-    const [one, other] = await Promise.all([readTokenFile(current), readTokenFile(next)]);
-    if (one.kind === "token" && other.kind === "token" && one.token === other.token)
-      throw new TokenRotationError("the files", [{ place: next, reason: `has the old ${role} token` }]);
+  #differ(role: string, { current, next }: HeldPair): void {
+    if (current.token !== next?.token) return;
+    const reason = `has the old ${role} token, or ${current.file} is a file that a step has replaced already: give a copy of the token as it was`;
+    throw new TokenRotationError("the files", [{ place: next.file, reason }]);
   }
 
   async #none(step: string, late: Lagging): Promise<void> {
@@ -280,10 +284,6 @@ const instructions: Readonly<Record<RotationStep, string>> = {
   "capability-routers": "let every router accept the new discovery token and no other",
   "capability-api-server": "put the new discovery token on the API server",
 };
-
-function files({ current, next }: TokenFilePair): readonly string[] {
-  return next === undefined ? [current] : [current, next];
-}
 
 function told(verdicts: readonly (TokenVerdict | undefined)[]): string {
   return verdicts

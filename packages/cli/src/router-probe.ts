@@ -2,7 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
-import { capabilitiesSchema, parseJson, readTokenFile } from "@cellkit/execution";
+import { setTimeout as sleep } from "node:timers/promises";
+import { capabilitiesSchema, parseJson } from "@cellkit/execution";
 
 /** How a router is reached. */
 export interface RouterAccess {
@@ -25,15 +26,13 @@ const maxBodyBytes = 2 * 1024 * 1024;
 /** Shows a token to a router, over a connection of its own. Rejects with the signal's reason alone. */
 export async function probeRouter(
   url: string,
-  tokenFile: string,
-  { caFile, signal }: RouterAccess = {},
+  token: string,
+  access: RouterAccess = {},
 ): Promise<TokenVerdict> {
-  const read = await readTokenFile(tokenFile);
-  if (read.kind !== "token") return { kind: "unknown", why: `${tokenFile} ${read.problem}` };
-  let answer: { status: number; body: Buffer };
+  const { signal } = access;
+  let answer: GetAnswer;
   try {
-    const ca = caFile === undefined ? undefined : await readFile(caFile);
-    answer = await get(`${url.replace(/\/+$/, "")}/v1/capabilities`, read.token, ca, signal);
+    answer = await getFromRouter(url, "/v1/capabilities", { ...access, token });
   } catch (error) {
     signal?.throwIfAborted();
     return { kind: "unknown", why: `no answer (${(error as NodeJS.ErrnoException).code ?? "cut"})` };
@@ -57,18 +56,31 @@ function json(body: Buffer): unknown {
   }
 }
 
-async function get(
+/** An answer's status and body. */
+interface GetAnswer {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+/**
+ * One GET over a connection of its own.
+ * @param path below the router's URL
+ * @param options `idleMs`: how long the connection lies there before the request goes out
+ */
+export async function getFromRouter(
   url: string,
-  token: string,
-  ca: Buffer | undefined,
-  signal: AbortSignal | undefined,
-): Promise<{ status: number; body: Buffer }> {
+  path: string,
+  { caFile, signal, token, idleMs }: RouterAccess & { token?: string; idleMs?: number } = {},
+): Promise<GetAnswer> {
+  const ca = caFile === undefined ? undefined : await readFile(caFile);
   const bound = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: Buffer }>();
-  const options = { agent: false, signal: bound, headers: { authorization: `Bearer ${token}` } } as const;
-  const call = url.startsWith("https:")
-    ? requestTls(url, { ...options, ca, rejectUnauthorized: true })
-    : requestPlain(url, options);
+  const { promise, resolve, reject } = Promise.withResolvers<GetAnswer>();
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const options = { agent: false, signal: bound, headers } as const;
+  const whole = `${url.replace(/\/+$/, "")}${path}`;
+  const call = whole.startsWith("https:")
+    ? requestTls(whole, { ...options, ca, rejectUnauthorized: true })
+    : requestPlain(whole, options);
   call.once("error", reject).once("response", (response) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -81,6 +93,8 @@ async function get(
     response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) }));
     response.on("close", () => reject(Object.assign(new RangeError("cut"), { code: "ECONNRESET" })));
   });
+  // What ends a connection that lies idle is told by the promise.
+  if (idleMs !== undefined) await Promise.race([sleep(idleMs), promise.catch(() => undefined)]);
   call.end();
   return promise;
 }

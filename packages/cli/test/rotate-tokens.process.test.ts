@@ -171,6 +171,25 @@ describe("the three tokens", () => {
     expect([...shared.done, ...same.done]).toEqual([]);
   });
 
+  it("may be given by the files that a step replaces, for the whole of one walk", async () => {
+    plane = {
+      ...plane,
+      client: { ...plane.client, current: path("router-1", "client") },
+      backend: { ...plane.backend, current: path("router-1", "backend") },
+      capability: undefined,
+    };
+    const { reports } = await rotate();
+    expect(reports).toEqual([
+      { step: "backend", evidence: "seen" },
+      { step: "client-routers", evidence: "seen" },
+      { step: "client-controller", evidence: "said" },
+    ]);
+    const again = await rotate();
+    expect((again.reports as Error).message).toMatch(
+      /new-client has the old client token, or \S+router-1\/client is a file that a step has replaced already: give a copy/,
+    );
+  });
+
   it("that nobody knows end the walk before anything is done", async () => {
     await writeFile(path("operator", "client"), "another-token-of-24-characters");
     const { done, reports } = await rotate();
