@@ -96,6 +96,9 @@ function checkFiles({ client, backend, capability }: TokenPlane): void {
         ...(capability === undefined
           ? {}
           : { capability: capability.current, otherCapability: file(capability, "next") }),
+        onProblem(error) {
+          throw error;
+        },
       }).load();
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause);

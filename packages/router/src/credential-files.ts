@@ -4,7 +4,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { maxTokenFileBytes, parseToken } from "@cellkit/execution/contract";
 import { type Credentials, distinctnessProblem } from "./core/credentials.ts";
-import { isSameToken } from "./core/token.ts";
+import { isAmong, isSameToken } from "./core/token.ts";
 import { CredentialError, type TokenRole } from "./errors.ts";
 
 /** Where the router takes its tokens from, anew for each request. */
@@ -21,14 +21,14 @@ export interface CredentialFileOptions {
   readonly backend: string;
   /** Callers that may only ask for capabilities. Without it there are none. */
   readonly capability?: string;
-  /** A second token that is also taken from clients, for a rotation. A file that is missing is none. */
+  /** A second token that is also taken from clients, for a rotation. A file that is missing, or holds none that can be used, is none. */
   readonly otherClient?: string;
   /** The same for discovery. */
   readonly otherCapability?: string;
   /** A discovery token that cannot be used refuses discovery callers, and no others. The original refuses everybody. @default false */
   readonly isolateCapability?: boolean;
-  /** Hears of it when the discovery token is left out for that reason. */
-  readonly onProblem?: (error: CredentialError) => void;
+  /** Hears of tokens that are left out, at each `load`: discovery's for that reason, or a role's second one. */
+  readonly onProblem?: (error: CredentialError, leftOut: "discovery" | "second") => void;
 }
 
 /** The usual source. Nothing is read before `load`. */
@@ -37,46 +37,111 @@ export function createCredentialFiles(options: CredentialFileOptions): Credentia
   const backend = new TokenFile("backend", options.backend);
   const capability =
     options.capability === undefined
-      ? []
+      ? undefined
       : filesOf("capability", options.capability, options.otherCapability);
   let checked: Credentials | undefined;
-
-  const load = (withCapability: boolean): Credentials => {
-    const now: Credentials = {
-      client: tokensOf(client),
-      backend: backend.read() as Buffer,
-      capability: withCapability ? tokensOf(capability) : [],
-    };
-    // The same buffers were compared before.
-    if (checked !== undefined && isSame(checked, now)) return checked;
-    const problem = distinctnessProblem(now);
-    if (problem !== undefined) throw new CredentialError(undefined, problem);
-    checked = now;
-    return now;
-  };
+  /** Discovery's tokens when they could last be used: while they cannot, none of them becomes another role's. */
+  let known: readonly Uint8Array[] = [];
 
   return {
     load() {
-      try {
-        return load(true);
-      } catch (error) {
-        if (options.isolateCapability !== true || !(error instanceof CredentialError)) throw error;
-        const others = load(false);
-        options.onProblem?.(error);
-        return others;
-      }
+      const now = loadAll();
+      // The same buffers were accepted before.
+      if (checked === undefined || !isSame(checked, now)) checked = now;
+      return checked;
     },
+  };
+
+  function loadAll(): Credentials {
+    const roles = { client: [client.first.read()], backend: backend.read() };
+    const problem = distinctnessProblem({ ...roles, capability: [] });
+    if (problem !== undefined) throw new CredentialError(undefined, problem);
+    const discovery = isolated(() => loadDiscovery(roles));
+    if (discovery !== undefined) known = discovery;
+    else if (isAmong(roles.client[0] as Uint8Array, known))
+      throw new CredentialError(undefined, "the client token was the capability token");
+    const secondDiscovery = discovery && second("capability", capability?.other, roles.backend, roles.client);
+    const readOnly = [...(discovery ?? known), ...listOf(secondDiscovery)];
+    // Also one that is refused for now must not be a client's.
+    const unused = discovery === undefined ? readable(capability?.first) : [];
+    const secondClient = second("client", client.other, roles.backend, [...readOnly, ...unused]);
+    return {
+      client: [...roles.client, ...listOf(secondClient)],
+      backend: roles.backend,
+      capability: [...(discovery ?? []), ...listOf(secondDiscovery)],
+    };
+  }
+
+  function loadDiscovery(roles: Omit<Credentials, "capability">): Uint8Array[] {
+    if (capability === undefined) return [];
+    const tokens = [capability.first.read()];
+    const problem = distinctnessProblem({ ...roles, capability: tokens });
+    if (problem !== undefined) throw new CredentialError(undefined, problem);
+    return tokens;
+  }
+
+  /** undefined: discovery is left out. */
+  function isolated(load: () => Uint8Array[]): Uint8Array[] | undefined {
+    try {
+      return load();
+    } catch (error) {
+      if (options.isolateCapability !== true || !(error instanceof CredentialError)) throw error;
+      options.onProblem?.(error, "discovery");
+      return undefined;
+    }
+  }
+
+  /** A role's second token; undefined where there is none that can be used, which harms nobody's first one. */
+  function second(
+    role: TokenRole,
+    file: TokenFile | undefined,
+    backendToken: Uint8Array,
+    others: readonly Uint8Array[],
+  ): Uint8Array | undefined {
+    try {
+      const token = file?.readIfThere();
+      if (token === undefined) return undefined;
+      const problem = secondProblem(role, isSameToken(token, backendToken), isAmong(token, others));
+      if (problem !== undefined) throw new CredentialError(role, problem);
+      return token;
+    } catch (error) {
+      if (!(error instanceof CredentialError)) throw error;
+      options.onProblem?.(error, "second");
+      return undefined;
+    }
+  }
+}
+
+function secondProblem(role: TokenRole, isBackend: boolean, isOther: boolean): string | undefined {
+  const [one, other] = role === "client" ? ["client", "capability"] : ["capability", "client"];
+  if (isBackend) return `the second ${one} token equals the backend token`;
+  return isOther ? `the second ${one} token equals a ${other} token` : undefined;
+}
+
+interface RoleFiles {
+  readonly first: TokenFile;
+  readonly other: TokenFile | undefined;
+}
+
+function filesOf(role: TokenRole, path: string, other: string | undefined): RoleFiles {
+  return {
+    first: new TokenFile(role, path),
+    other: other === undefined ? undefined : new TokenFile(role, other),
   };
 }
 
-function filesOf(role: TokenRole, path: string, other: string | undefined): TokenFile[] {
-  const files = [new TokenFile(role, path)];
-  if (other !== undefined) files.push(new TokenFile(role, other, { isOptional: true }));
-  return files;
+function listOf(token: Uint8Array | undefined): readonly Uint8Array[] {
+  return token === undefined ? [] : [token];
 }
 
-function tokensOf(files: readonly TokenFile[]): Buffer[] {
-  return files.map((file) => file.read()).filter((token) => token !== undefined);
+/** A file's token where it has one. */
+function readable(file: TokenFile | undefined): readonly Uint8Array[] {
+  try {
+    return listOf(file?.read());
+  } catch (error) {
+    if (error instanceof CredentialError) return [];
+    throw error;
+  }
 }
 
 function isSame(one: Credentials, other: Credentials): boolean {
@@ -97,24 +162,31 @@ const settledMs = 2_000n;
 class TokenFile {
   readonly #role: TokenRole;
   readonly #path: string;
-  readonly #isOptional: boolean;
   #identity = "";
   #token: Buffer | undefined;
 
-  constructor(role: TokenRole, path: string, { isOptional = false }: { isOptional?: boolean } = {}) {
+  constructor(role: TokenRole, path: string) {
     this.#role = role;
     this.#path = path;
-    this.#isOptional = isOptional;
   }
 
-  /** undefined: optional, and not there. */
-  read(): Buffer | undefined {
+  /** undefined: it is not there. */
+  readIfThere(): Buffer | undefined {
+    try {
+      return this.read();
+    } catch (error) {
+      const { cause } = error as { cause?: NodeJS.ErrnoException };
+      if (cause?.code === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
+  read(): Buffer {
     let fd: number;
     try {
       // A pipe without a writer must not stop the process.
       fd = openSync(this.#path, constants.O_RDONLY | constants.O_NONBLOCK);
     } catch (cause) {
-      if (this.#isOptional && (cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw this.#problem(`cannot be opened (${(cause as NodeJS.ErrnoException).code})`, cause);
     }
     try {

@@ -93,9 +93,10 @@ export class RouterLog {
     this.#discoveryProblem = problem;
   }
 
-  /** The discovery token cannot be used, and is left out. */
-  hearDiscoveryToken(error: Error): void {
-    this.#tell("discovery token", {}, `${error.message}; discovery is refused until it can be used`);
+  /** A token cannot be used, and is left out: discovery's, or a role's second one. */
+  hearTokenLeftOut(error: Error, leftOut: "discovery" | "second"): void {
+    const effect = leftOut === "discovery" ? "discovery is refused" : "there is no second token";
+    this.#tell(`token ${error.message}`, {}, `${error.message}; ${effect} until it can be used`, "error");
   }
 
   /** The other replica's name is `otherReplica`: `replica` is this one's, in every line. */
@@ -120,7 +121,12 @@ export class RouterLog {
     this.#log.info("the tokens can be used again");
   }
 
-  #tell(key: string, fields: Record<string, unknown>, message: string): void {
+  #tell(
+    key: string,
+    fields: Record<string, unknown>,
+    message: string,
+    level: "warn" | "error" = "warn",
+  ): void {
     const nowMs = this.#nowMs();
     const told = this.#told.get(key);
     if (told !== undefined && nowMs < told.untilMs) {
@@ -128,7 +134,7 @@ export class RouterLog {
       return;
     }
     this.#told.set(key, { untilMs: nowMs + quietMs, count: 0 });
-    this.#log.warn(
+    this.#log[level](
       { ...fields, ...(told === undefined || told.count === 0 ? {} : { alsoCount: told.count }) },
       message,
     );

@@ -11,7 +11,11 @@ import { createBackendList, type DiscoveryEvent } from "./backend/backend-list.t
 import { CapacityWatch } from "./capacity-watch.ts";
 import { readCertificate, watchCertificate } from "./certificate.ts";
 import type { RouterConfig } from "./config.ts";
-import { type CredentialSource, createCredentialFiles } from "./credential-files.ts";
+import {
+  type CredentialFileOptions,
+  type CredentialSource,
+  createCredentialFiles,
+} from "./credential-files.ts";
 import { openNotes } from "./fingerprint/open-notes.ts";
 import { ReplicaWatch } from "./fingerprint/replica-watch.ts";
 import { placeByChance, placeByHash } from "./placement.ts";
@@ -25,7 +29,10 @@ import { createRouterMetrics } from "./router-metrics.ts";
 const countMs = 60_000;
 
 /** Where a configuration's tokens come from. */
-export function credentialsOf(config: RouterConfig, onProblem: (error: Error) => void): CredentialSource {
+export function credentialsOf(
+  config: RouterConfig,
+  onProblem: NonNullable<CredentialFileOptions["onProblem"]>,
+): CredentialSource {
   const { capabilityTokenFile, nextClientTokenFile, nextCapabilityTokenFile } = config;
   return createCredentialFiles({
     client: config.clientTokenFile,
@@ -93,7 +100,7 @@ export async function startRouter(
     for (const count of counted) capacity.see(count);
   }
 
-  const credentials = credentialsOf(config, (error) => events.hearDiscoveryToken(error));
+  const credentials = credentialsOf(config, (error, leftOut) => events.hearTokenLeftOut(error, leftOut));
   credentials.load();
   const { tlsCert, tlsKey } = config;
   const files =

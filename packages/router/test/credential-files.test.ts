@@ -130,10 +130,56 @@ describe("where it was asked for", () => {
     expect(texts(source.load().client)).toEqual([tokens.client]);
     writeFileSync(otherClient, another);
     expect(texts(source.load().client)).toEqual([tokens.client, another]);
-    writeFileSync(otherClient, tokens.backend);
-    expect(() => source.load()).toThrow(/client token equals the backend/);
-    writeFileSync(otherClient, "short");
-    expect(() => source.load()).toThrow(/fewer/);
+  });
+
+  it.each([
+    ["is empty", ""],
+    ["is the backend's", tokens.backend],
+    ["is discovery's", tokens.capability],
+  ])("a second token that %s is left out and told of, and the first one goes on", (_state, token) => {
+    for (const isolateCapability of [false, true]) {
+      const problems: string[] = [];
+      const otherClient = join(directory, "other");
+      const onProblem = ({ message }: Error, leftOut: string) => problems.push(`${leftOut} ${message}`);
+      const source = open({ otherClient, isolateCapability, onProblem });
+      writeFileSync(otherClient, token);
+      const { client, capability } = source.load();
+      expect([texts(client), texts(capability)]).toEqual([[tokens.client], [tokens.capability]]);
+      expect(problems).toEqual([expect.stringMatching(/^second .*client/)]);
+      expect(problems.join()).not.toMatch(/backend-backend|discovery-discovery/);
+    }
+  });
+
+  it("a second discovery token that is another role's is left out", () => {
+    const [otherClient, otherCapability] = [join(directory, "client-2"), join(directory, "capability-2")];
+    const source = open({ otherClient, otherCapability });
+    writeFileSync(otherCapability, tokens.client);
+    expect(texts(source.load().capability)).toEqual([tokens.capability]);
+    // Of two equal second tokens the one with fewer rights counts.
+    writeFileSync(otherCapability, another);
+    writeFileSync(otherClient, another);
+    const { client, capability } = source.load();
+    expect([texts(client), texts(capability)]).toEqual([[tokens.client], [tokens.capability, another]]);
+  });
+
+  it("a discovery token never becomes a client's while discovery is left out", () => {
+    const otherClient = join(directory, "other");
+    const source = open({ otherClient, isolateCapability: true });
+    source.load();
+    // The file cannot be read any more, and the token stands in a client's.
+    writeFileSync(files.capability, "short");
+    writeFileSync(otherClient, tokens.capability);
+    expect(texts(source.load().client)).toEqual([tokens.client]);
+    writeFileSync(files.client, tokens.capability);
+    expect(() => source.load()).toThrow(/was the capability token/);
+    // Equal to the backend's, and so left out, from the start.
+    writeFileSync(files.client, tokens.client);
+    writeFileSync(files.capability, tokens.backend);
+    writeFileSync(otherClient, another);
+    expect(texts(open({ otherClient, isolateCapability: true }).load().client)).toEqual([
+      tokens.client,
+      another,
+    ]);
   });
 
   it("a broken discovery token stops discovery alone", () => {

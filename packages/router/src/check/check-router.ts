@@ -79,15 +79,16 @@ export async function checkRouter(
 
 function checkTokens(config: RouterConfig, add: (result: CheckResult) => void): Credentials | undefined {
   const name = "tokens";
-  let isolated: Error | undefined;
+  const problems: string[] = [];
   try {
-    const credentials = credentialsOf(config, (error) => {
-      isolated = error;
+    const credentials = credentialsOf(config, (error, leftOut) => {
+      const effect = leftOut === "discovery" ? "discovery is refused" : "there is no second token";
+      problems.push(`${effect}: ${error.message}`);
     }).load();
     const { client, capability } = credentials;
     const said = `${client.length} of clients, 1 of backends, ${capability.length} of discovery; all different`;
-    if (isolated === undefined) add({ name, verdict: "passed", detail: said });
-    else add({ name, verdict: "warning", detail: `discovery is refused: ${isolated.message}` });
+    if (problems.length === 0) add({ name, verdict: "passed", detail: said });
+    else add({ name, verdict: "warning", detail: problems.join("; ") });
     return credentials;
   } catch (error) {
     if (!(error instanceof CredentialError)) throw error;
