@@ -1,11 +1,14 @@
 import { readCaFile } from "./ca-file.ts";
+import { causeCode } from "./cause-code.ts";
 import {
   type CapabilityVerdict,
   capabilityVerdict,
   type ProbeObservation,
+  withCause,
   withoutProbe,
 } from "./core/capability-verdict.ts";
 import { parseRouterUrl, type RouterUrl } from "./core/router-url.ts";
+import { ExecutionOptionError } from "./errors.ts";
 import { type Exchanged, exchange } from "./exchange.ts";
 import { inTime, limitTime } from "./limit-time.ts";
 import { checkedCa, checkedMs } from "./router-options.ts";
@@ -31,6 +34,9 @@ export interface CapabilityClientOptions {
 
 /** The default and the most that a probe may take, and the most that it reads. */
 const probe = { timeoutMs: 5_000, maxBodyBytes: 2 * 1024 * 1024 };
+
+/** What a URL must not end with, as it is added to it. */
+const endsWithRoute = /\/v1(?:\/capabilities)?$/;
 
 /** Where a router is when the environment does not say it. */
 const clusterRouter = "http://celln-router.celln-system.svc.cluster.local:8787";
@@ -61,7 +67,7 @@ export class CapabilityClient {
 
   /**
    * @param options or a function that gives them, called for each probe
-   * @throws {@link ExecutionOptionError} (`CELLKIT_EXECUTION_OPTION`) for a `timeoutMs` or `ca` that is out of range
+   * @throws {@link ExecutionOptionError} (`CELLKIT_EXECUTION_OPTION`) for a `timeoutMs` (1 to 5,000) or `ca` that is out of range
    */
   constructor(options: CapabilityClientOptions | (() => CapabilityClientOptions)) {
     this.#options = typeof options === "function" ? options : () => options;
@@ -83,9 +89,12 @@ export class CapabilityClient {
     const time = limitTime(timeoutMs, signal);
     try {
       const token = await inTime(readTokenFile(options.tokenFile), time.signal);
-      if (token.kind === "unavailable" || token.kind === "late") return withoutProbe.credentialUnavailable;
-      if (token.kind !== "token") return withoutProbe.credentialInvalid;
-      return capabilityVerdict(await ask(url, token.token, options, time.signal));
+      if (token.kind === "unavailable" || token.kind === "late")
+        return withCause(withoutProbe.credentialUnavailable, causeCode(token.cause));
+      if (token.kind !== "token") return withCause(withoutProbe.credentialInvalid, causeCode(token.cause));
+      const verdict = capabilityVerdict(await ask(url, token.token, options, time.signal));
+      const hasRoute = verdict.state === "not_installed" && endsWithRoute.test(url.prefix);
+      return withCause(verdict, hasRoute ? "URL_HAS_ROUTE" : undefined);
     } finally {
       time.clear();
       signal?.throwIfAborted();
@@ -95,7 +104,10 @@ export class CapabilityClient {
 
 function checkOptions({ timeoutMs = probe.timeoutMs, ...rest }: CapabilityClientOptions): number {
   checkedCa(rest);
-  return Math.min(checkedMs("timeoutMs", timeoutMs), probe.timeoutMs);
+  if (checkedMs("timeoutMs", timeoutMs) > probe.timeoutMs) {
+    throw new ExecutionOptionError("timeoutMs", `is ${timeoutMs}; a probe takes at most ${probe.timeoutMs}`);
+  }
+  return timeoutMs;
 }
 
 async function ask(
@@ -106,7 +118,8 @@ async function ask(
 ): Promise<ProbeObservation> {
   const { caFile } = options;
   const bundle = caFile === undefined ? undefined : await inTime(readCaFile(caFile), signal);
-  if (bundle !== undefined && bundle.kind !== "ca") return { kind: "failed" };
+  if (bundle !== undefined && bundle.kind !== "ca")
+    return { kind: "failed", cause: causeCode(bundle.cause) ?? "CELLKIT_EXECUTION_CA_FILE" };
   return observed(
     await exchange({
       origin: url.origin,
@@ -124,6 +137,7 @@ async function ask(
 /** A lost body counts by its status, as the reference sees the status before it reads the body. */
 function observed(exchanged: Exchanged): ProbeObservation {
   if (exchanged.kind === "answer") return exchanged;
-  if (exchanged.kind === "not-sent" || exchanged.status === undefined) return { kind: "failed" };
-  return { kind: "body-unusable", status: exchanged.status };
+  const cause = causeCode(exchanged.cause);
+  if (exchanged.kind === "not-sent" || exchanged.status === undefined) return { kind: "failed", cause };
+  return { kind: "body-unusable", status: exchanged.status, cause };
 }

@@ -1,6 +1,8 @@
 // One HTTP call on a connection of its own, as routers want it: they answer one request a connection. Nothing is repeated, no
 // redirect is followed, no proxy of the environment is used, and a certificate is always verified.
+import type { Socket } from "node:net";
 import { buildConnector, Client } from "undici";
+import { causeCode } from "./cause-code.ts";
 
 export interface WireCall {
   readonly origin: string;
@@ -18,7 +20,7 @@ export interface WireCall {
 }
 
 /**
- * How a call ended. `not-sent`: no connection came about, so no byte of the request left. `lost`: the connection stood;
+ * How a call ended. `not-sent`: no connection came about, so nobody read a byte of the request. `lost`: the connection stood;
  * `status` is there when the head of an answer came.
  */
 export type Exchanged =
@@ -32,15 +34,23 @@ class ExchangeEndError extends Error {
 }
 
 export async function exchange(call: WireCall): Promise<Exchanged> {
-  const progress = { connected: false, status: undefined as number | undefined };
+  const progress = {
+    connected: false,
+    status: undefined as number | undefined,
+    refused: undefined as unknown,
+  };
   const client = new Client(call.origin, {
     allowH2: false,
     // Without keep-alive: undici then sends `connection: close`.
     pipelining: 0,
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: singleConnection(call, () => {
+    connect: singleConnection(call, (socket) => {
       progress.connected = true;
+      // undici only tells that the other side closed.
+      socket.on("error", (error) => {
+        if (causeCode(error) === "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED") progress.refused = error;
+      });
     }),
   });
   try {
@@ -50,6 +60,9 @@ export async function exchange(call: WireCall): Promise<Exchanged> {
     return { kind: "answer", status: answer.statusCode, body: await collect(answer.body, call.maxBodyBytes) };
   } catch (error) {
     const cause = call.signal.aborted ? call.signal.reason : error;
+    // The other side wants a certificate of ours. In TLS 1.3 that is learnt when our side of the handshake has ended already (RFC
+    // 8446, section 6.2); what was written meanwhile was dropped unread.
+    if (progress.refused !== undefined) return { kind: "not-sent", cause: progress.refused };
     if (!progress.connected) return { kind: "not-sent", cause };
     return progress.status === undefined
       ? { kind: "lost", cause }
@@ -62,7 +75,7 @@ export async function exchange(call: WireCall): Promise<Exchanged> {
 /** Connects once, so that a request cannot leave twice within a call, whatever the HTTP client thinks may be repeated. */
 export function singleConnection(
   call: Pick<WireCall, "ca" | "connectTimeoutMs">,
-  onConnected: () => void,
+  onConnected: (socket: Socket) => void,
 ): buildConnector.connector {
   const connect = buildConnector({
     allowH2: false,
@@ -77,7 +90,7 @@ export function singleConnection(
     dialled = true;
     connect(options, (...[error, socket]) => {
       if (error !== null) return done(error, null);
-      onConnected();
+      onConnected(socket);
       done(null, socket);
     });
   };

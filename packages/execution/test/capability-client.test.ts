@@ -97,6 +97,42 @@ test.each<[string, string | undefined, string, string]>([
   expect(await (await clientFor(router.url, { timeoutMs: 200 })).probe()).toMatchObject({ state, reason });
 });
 
+test("what lies under a failure has a code", async () => {
+  const cause = async (url: string, options = {}) =>
+    (await (await clientFor(url, options)).probe()) as object;
+  await using silent = await rawRouter(() => undefined);
+  await using router = await rawRouter(() => answer(404, ""));
+  const gone = await rawRouter(() => "");
+  await gone[Symbol.asyncDispose]();
+  expect(await cause(gone.url)).toMatchObject({
+    state: "unreachable",
+    reason: failed,
+    cause: "ECONNREFUSED",
+  });
+  expect(await cause("http://router.invalid")).toMatchObject({
+    cause: expect.stringMatching(/^E(NOTFOUND|AI_AGAIN)$/),
+  });
+  expect(await cause(silent.url, { timeoutMs: 100 })).toMatchObject({ reason: failed, cause: "ETIMEDOUT" });
+  expect(await cause(router.url, { tokenFile: "/nowhere/token" })).toMatchObject({
+    state: "credential_invalid",
+    cause: "ENOENT",
+  });
+  expect(await cause(router.url, { caFile: "/nowhere/ca" })).toMatchObject({
+    state: "unreachable",
+    cause: "ENOENT",
+  });
+  expect(await cause(router.url, { caFile: import.meta.filename })).toMatchObject({
+    cause: "CELLKIT_EXECUTION_CA_FILE",
+  });
+  for (const path of ["/v1/capabilities", "/plane/v1/"]) {
+    expect(await cause(`${router.url}${path}`)).toMatchObject({
+      state: "not_installed",
+      cause: "URL_HAS_ROUTE",
+    });
+  }
+  expect(await cause(`${router.url}/plane`)).not.toHaveProperty("cause");
+});
+
 test("nobody listens", async () => {
   const router = await rawRouter(() => "");
   await router[Symbol.asyncDispose]();
@@ -111,7 +147,7 @@ test("five seconds are the most, also for a body that comes byte by byte", async
   });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
-    const verdict = (await clientFor(router.url, { timeoutMs: 60_000 })).probe();
+    const verdict = (await clientFor(router.url, { timeoutMs: 5_000 })).probe();
     await expect.poll(() => router.received.length, { interval: 0 }).toBe(1);
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await verdict).toMatchObject({ state: "incompatible", reason: oversized });
@@ -142,6 +178,7 @@ test("before a probe nothing is known", () => {
 test("options that cannot be used are errors at once", () => {
   const options = { url: "https://router", tokenFile: "/t" };
   expect(() => new CapabilityClient({ ...options, timeoutMs: 0 })).toThrow("timeoutMs");
+  expect(() => new CapabilityClient({ ...options, timeoutMs: 6_000 })).toThrow("a probe takes at most 5000");
   expect(() => new CapabilityClient({ ...options, ca: "x" })).toThrow("ca has no PEM certificate");
   expect(() => new CapabilityClient({ ...options, ca: "x", caFile: "/c" })).toThrow("exclude each other");
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { answers } from "../src/core/answer-table.ts";
+import { capabilityOptionsFromEnvironment } from "../src/index.ts";
 
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
 
@@ -23,4 +24,13 @@ test("the README names no code that does not exist", () => {
   const own = ["OPTION", "ID", "JSON", "REQUEST", "DEADLINE", "ABORTED", "RECORD_REJECTED"];
   const named = [...readme.matchAll(/^\| `CELLKIT_EXECUTION_([A-Z_]+)`/gm)].map(([, name]) => name);
   expect(named.toSorted()).toEqual([...Object.keys(answers), ...local, ...own].toSorted());
+});
+
+test("the README has every variable that a probe is configured with, and its limit", () => {
+  const read: string[] = [];
+  const env = new Proxy({}, { get: (_, name) => void read.push(String(name)) });
+  const { url } = capabilityOptionsFromEnvironment(env);
+  const rows = [...readme.matchAll(/^\| `((?:CELLN|SSL)_\w+)` \|/gm)].map(([, name]) => name);
+  expect(rows.toSorted()).toEqual([...new Set(read)].toSorted());
+  expect(readme).toContain(`| \`CELLN_ROUTER_URL\` | \`${url}\` |`);
 });

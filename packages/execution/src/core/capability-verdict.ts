@@ -21,6 +21,11 @@ export interface UnavailableVerdict {
   readonly state: UnavailableState;
   readonly available: false;
   readonly reason: string;
+  /**
+   * What lies under it, where something was found: a code of the system or of TLS (`ECONNREFUSED`, `ENOTFOUND`,
+   * `SELF_SIGNED_CERT_IN_CHAIN`, `ENOENT`), `CELLKIT_EXECUTION_CA_FILE`, or `URL_HAS_ROUTE`: the URL ends with a route itself.
+   */
+  readonly cause?: string;
 }
 
 /** At least one node could take work when it was asked. Preflight only: nothing is reserved, and nothing else was checked. */
@@ -39,9 +44,9 @@ export type CapabilityVerdict = ReadyVerdict | UnavailableVerdict;
 
 /** What a probe saw at the router. */
 export type ProbeObservation =
-  | { readonly kind: "failed" }
+  | { readonly kind: "failed"; readonly cause?: string | undefined }
   | { readonly kind: "answer"; readonly status: number; readonly body: Uint8Array }
-  | { readonly kind: "body-unusable"; readonly status: number };
+  | { readonly kind: "body-unusable"; readonly status: number; readonly cause?: string | undefined };
 
 const httpHint = "set CELLN_ALLOW_INSECURE_HTTP=true only for operator-approved plaintext lab endpoints";
 
@@ -67,6 +72,11 @@ const reasons = {
 
 function unavailable(state: UnavailableState, reason: keyof typeof reasons): UnavailableVerdict {
   return { state, available: false, reason: reasons[reason] };
+}
+
+/** The verdict with the code of what lies under it, if there is one. */
+export function withCause<V extends CapabilityVerdict>(verdict: V, cause: string | undefined): V {
+  return cause === undefined || verdict.available ? verdict : { ...verdict, cause };
 }
 
 /** What can be said without asking the router. */
@@ -119,11 +129,12 @@ const answer = z.object({
 
 /** The state that a probe's end means (apiserver, section 3). */
 export function capabilityVerdict(seen: ProbeObservation): CapabilityVerdict {
-  if (seen.kind === "failed") return unavailable("unreachable", "probeFailed");
+  if (seen.kind === "failed") return withCause(unavailable("unreachable", "probeFailed"), seen.cause);
   if (seen.status === 404) return unavailable("not_installed", "notFound");
   if (seen.status === 401 || seen.status === 403) return unavailable("not_approved", "notApproved");
   if (seen.status !== 200) return unavailable("unreachable", "refused");
-  if (seen.kind === "body-unusable") return unavailable("incompatible", "bodyUnusable");
+  if (seen.kind === "body-unusable")
+    return withCause(unavailable("incompatible", "bodyUnusable"), seen.cause);
   return verdictOfBody(seen.body);
 }
 
