@@ -1,5 +1,5 @@
 // Certificate and key of the listener, where it speaks TLS: read as a pair, and again when one of the files changes.
-import { type BigIntStats, promises } from "node:fs";
+import { type BigIntStats, constants, promises } from "node:fs";
 import { createSecureContext, type TlsOptions } from "node:tls";
 import { CertificateError } from "./errors.ts";
 
@@ -22,12 +22,30 @@ export async function readCertificate({ certPath, keyPath }: CertificateFiles): 
   return { cert, key, minVersion: "TLSv1.3", ALPNProtocols: ["http/1.1"] };
 }
 
+/** The most bytes of a certificate with its chain, or of a key. */
+const maxFileBytes = 1_048_576;
+
 async function read(path: string): Promise<Buffer> {
   try {
-    return await promises.readFile(path);
+    return await readBounded(path);
   } catch (cause) {
+    if (cause instanceof CertificateError) throw cause;
     throw new CertificateError(path, `cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
   }
+}
+
+async function readBounded(path: string): Promise<Buffer> {
+  // A pipe without a writer is not waited for, and what has no end is not read.
+  await using file = await promises.open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  if (!(await file.stat()).isFile()) throw new CertificateError(path, "is no regular file");
+  const bytes = Buffer.alloc(maxFileBytes + 1);
+  let length = 0;
+  while (length < bytes.length) {
+    const { bytesRead } = await file.read(bytes, length, bytes.length - length, length);
+    if (bytesRead === 0) return bytes.subarray(0, length);
+    length += bytesRead;
+  }
+  throw new CertificateError(path, `is longer than ${maxFileBytes} bytes`);
 }
 
 /** What a watch is told to do. */

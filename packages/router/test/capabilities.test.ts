@@ -38,6 +38,26 @@ it("one dead node does not hide the others: the answer comes in under four secon
   ]);
 });
 
+it("a slow lookup of dispatchers takes from the time of the reports, so that both stay below four seconds", async () => {
+  await using silent = await ScriptedBackend.open(() => "hang");
+  await using router = await openTestRouter([], {
+    backends: {
+      origins: async () => {
+        // As long as a lookup is waited for.
+        await new Promise((next) => setTimeout(next, 2_000));
+        return [silent.origin];
+      },
+    },
+  });
+  expect((await discover(router))?.status).toBe(200);
+  expect(router.events).toContainEqual(
+    expect.objectContaining({
+      call: "capabilities",
+      problem: expect.stringMatching(/not done within 1\d{3} ms/),
+    }),
+  );
+});
+
 it("callers that come meanwhile share the answer, and the next one asks again", async () => {
   const held = Promise.withResolvers<void>();
   await using backend = await ScriptedBackend.open(async () => {

@@ -1,5 +1,6 @@
 // TLS of the listener: the pair in use, its renewal, and what is no pair.
-import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { copyFile, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type PeerCertificate, type TlsOptions } from "node:tls";
@@ -43,6 +44,11 @@ async function replace(from: CertificateFiles, to: CertificateFiles): Promise<vo
   }
 }
 
+async function replaceByPipe(path: string): Promise<void> {
+  await rm(path);
+  execFileSync("mkfifo", [path]);
+}
+
 describe.runIf(hasOpenssl())("a router that speaks TLS", () => {
   it("serves with the pair in its files, TLS 1.3 alone, and with a new pair once both files are replaced", async () => {
     const files = { certPath: join(directory, "tls.crt"), keyPath: join(directory, "tls.key") };
@@ -84,6 +90,13 @@ describe.runIf(hasOpenssl())("a router that speaks TLS", () => {
     await until("a problem", () => problems.length > 0);
     expect((await ask(port, request, trust)).peer.subject.CN).toBe("second");
     expect(problems.map(({ message }) => message).join()).not.toContain("nothing of a key");
+    await replaceByPipe(files.certPath);
+    await until("a second problem", () => problems.at(-1)?.message.includes("is no regular file"));
+    await replace(first, files);
+    await until(
+      "the first certificate",
+      async () => (await ask(port, request, trust)).peer.subject.CN === "first",
+    );
     watch.close();
   });
 
@@ -103,6 +116,24 @@ describe.runIf(hasOpenssl())("a router that speaks TLS", () => {
       async (files: CertificateFiles) =>
         replace({ ...makeSelfSigned(directory, "other"), certPath: files.certPath }, files),
       /is no certificate in PEM that belongs to the key/,
+    ],
+    [
+      "a pipe that nobody writes to",
+      async (files: CertificateFiles) => replaceByPipe(files.certPath),
+      /is no regular file/,
+    ],
+    [
+      "a device without an end",
+      async (files: CertificateFiles) => {
+        await rm(files.keyPath);
+        await symlink("/dev/zero", files.keyPath);
+      },
+      /is no regular file/,
+    ],
+    [
+      "a file of more than 1 MiB",
+      async (files: CertificateFiles) => writeFile(files.certPath, "x".repeat(1_048_577)),
+      /is longer than 1048576 bytes/,
     ],
   ])("is not started with %s", async (_, spoil, expected) => {
     const files = makeSelfSigned(directory, "pair");

@@ -110,7 +110,7 @@ class Exchange {
     this.#parts = parts;
     this.#ends = ends;
     const { totalMs } = parts.bounds;
-    this.#totalTimer = setTimeout(() => this.#fail(`was not done within ${totalMs} ms`), totalMs);
+    this.#totalTimer = setTimeout(() => this.#fail(`was not done within ${Math.round(totalMs)} ms`), totalMs);
     this.#socket = ends.kept ?? this.#connect();
     this.#socket.on("data", (chunk: Buffer) => this.#take(chunk));
     this.#socket.on("end", () => this.#end());
