@@ -146,6 +146,8 @@ function readText(field: Option, { texts }: Source): { value?: unknown; problem?
 /** What was given, cut to a bearable length; nothing of a secret, and of a URL that may hold one its scheme. */
 function shown(field: Option, text: string | undefined): { value?: string } {
   if (text === undefined || field.secret) return {};
+  // A flag of this kind mostly has no value, so that a 1 would be nothing that anybody wrote.
+  if (field.kind === "boolean" && (text === "0" || text === "1")) return {};
   const scheme = /^[a-z][a-z0-9+.-]*:(?=.*[@?#])/is.exec(text)?.[0];
   if (scheme !== undefined) return { value: `${scheme}…` };
   return { value: text.length > 80 ? `${text.slice(0, 80)}…` : text };

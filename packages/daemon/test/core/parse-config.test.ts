@@ -310,6 +310,15 @@ it("a rule between options names the option it puts the blame on", () => {
   expect(run(["--from", "7"])).toThrow(/--to: must be more than --from/);
 });
 
+it("a rule about a boolean flag is told without a value, as it was given none", () => {
+  const schema = z
+    .strictObject({ receive: z.boolean().default(false).meta({ description: "Receive." }) })
+    .refine(({ receive }) => !receive, { path: ["receive"], message: "is not served yet" });
+  for (const argv of [["--receive"], ["--receive=1"]]) {
+    expect(() => parseConfig(schema, { ...identity, argv, env: {} })).toThrow(/--receive: is not served yet/);
+  }
+});
+
 it("arguments by position fill the schema's keys in order, a list takes the rest", () => {
   const files = z.strictObject({
     target: z.string().meta({ description: "Where to.", positional: true }),
