@@ -82,14 +82,15 @@ export class RouterLog {
       );
   }
 
-  hearDiscovery({ name, originCount, problem }: DiscoveryEvent): void {
+  /** The name that was looked up is `dnsName`: `name` is the daemon's, in every line. */
+  hearDiscovery({ name: dnsName, originCount, problem }: DiscoveryEvent): void {
     if (problem !== undefined && problem !== this.#discoveryProblem)
       this.#log.warn(
-        { name, problem, kept: originCount },
+        { dnsName, problem, kept: originCount },
         "the name of dispatchers cannot be looked up; the last answer stays",
       );
     else if (problem === undefined && this.#discoveryProblem !== undefined)
-      this.#log.info({ name, found: originCount }, "the name of dispatchers can be looked up again");
+      this.#log.info({ dnsName, found: originCount }, "the name of dispatchers can be looked up again");
     this.#discoveryProblem = problem;
   }
 
