@@ -203,11 +203,16 @@ export class HookError extends CliError {
   override readonly name = "HookError";
   readonly code = "CELLKIT_CLI_HOOK";
 
+  readonly hook: string;
+  readonly end: string;
+
   /** @param end how it ended */
   constructor(hook: string, end: string, options?: ErrorOptions) {
     super(
       `the command of --${hook} ended with ${end}: what it had to do was not done, or not wholly`,
       options,
     );
+    this.hook = hook;
+    this.end = end;
   }
 }

@@ -41,7 +41,11 @@ async function startRouter(): Promise<void> {
   router = createRouter({
     ledger,
     backends: createBackendList({ origins: nodes.map(({ origin }) => origin) }),
-    tokens: createCredentialFiles({ client: path("client"), backend: path("backend") }),
+    tokens: createCredentialFiles({
+      client: path("client"),
+      otherClient: path("next-client"),
+      backend: path("backend"),
+    }),
   });
   ({ port } = await router.listen({ host: "127.0.0.1", port }));
 }
@@ -83,7 +87,7 @@ const hooks: Record<HookName, HookFn> = {
   rollback: async () => nodes[1].change({ binaryVersion: "0.6.0" }),
 };
 
-async function qualify(given: Partial<Record<HookName, HookFn>>, signal = new AbortController().signal) {
+async function qualify(given: Partial<Record<HookName, HookFn>>, settleMs = 5_000) {
   const checks: CheckEvidence[] = [];
   const client = new RouterClient({
     url: `http://127.0.0.1:${port}`,
@@ -93,15 +97,16 @@ async function qualify(given: Partial<Record<HookName, HookFn>>, signal = new Ab
   const evidence = await qualifyExecutions(
     {
       client,
+      router: { url: `http://127.0.0.1:${port}`, tokenFile: path("client") },
       backends: nodes.map(({ origin }) => origin),
       backendTokenFile: path("backend"),
       request: request("short"),
       longRequest: request("long"),
       hooks: given,
-      settleMs: 5_000,
+      settleMs,
       ambiguousMs: 600,
       shortTimeoutMs: 200,
-      signal,
+      signal: new AbortController().signal,
     },
     { tool: { cellkit: "0", node: "0" }, router: `http://127.0.0.1:${port}`, digests: {}, templates: {} },
     (check) => checks.push(check),
@@ -133,6 +138,43 @@ describe("the acceptance list", () => {
     expect(JSON.stringify(evidence)).not.toMatch(/token-of-this-plane/);
   });
 
+  it("is not shown by commands that do nothing, and each is told what was not seen", async () => {
+    const nothing = async () => undefined;
+    const names = ["kill-replica", "start-replica", "rotate", "upgrade", "rollback"] as const;
+    const { evidence, found } = await qualify(Object.fromEntries(names.map((name) => [name, nothing])));
+    expect(evidence.verdict).toBe("incomplete");
+    for (const [name, detail] of [
+      ["replica-loss", /none was cut or refused: no replica was missed/],
+      ["rotation", /changed nothing: the old token is in the file of client and of backend/],
+      ["upgrade", /every dispatcher reports the version that it had \(0\.6\.0\)/],
+      ["rollback", /every dispatcher reports the version that it had/],
+    ] as const)
+      expect(found.get(name)).toMatchObject({ result: "not-shown", detail: expect.stringMatching(detail) });
+  });
+
+  it("is not shown by a rollback to a third version, and fails where an old token is still taken", async () => {
+    const lenient = async () => {
+      await writeFile(path("client"), "second-client-token-of-this-plane");
+      await writeFile(path("backend"), "second-backend-token-of-this-plane");
+      await writeFile(path("next-client"), "client-token-of-this-plane");
+    };
+    const given = {
+      rotate: lenient,
+      upgrade: hooks.upgrade,
+      rollback: async () => nodes[1].change({ binaryVersion: "0.5.0" }),
+    };
+    const { found } = await qualify(given, 1_000);
+    expect(found.get("rotation")).toMatchObject({
+      result: "failed",
+      detail: "the router does not refuse the old client token",
+    });
+    expect(found.get("upgrade")?.result).toBe("passed");
+    expect(found.get("rollback")).toMatchObject({
+      result: "not-shown",
+      detail: expect.stringMatching(/reports 0\.5\.0, and had 0\.6\.0 before the upgrade/),
+    });
+  });
+
   it("is incomplete where a command is missing, and says which", async () => {
     const { evidence, found } = await qualify({ "start-node": hooks["start-node"] });
     expect(evidence.verdict).toBe("incomplete");
@@ -154,6 +196,20 @@ describe("a plane that does not keep it fails", () => {
     });
     expect(found.get("at-most-once")?.result).toBe("passed");
     expect(evidence.verdict).toBe("failed");
+  });
+
+  it("when two commands fail, and both are told", async () => {
+    const failing = (name: HookName) => async () => {
+      throw new HookError(name, "code 7");
+    };
+    const { found } = await qualify({
+      "lose-answers": failing("lose-answers"),
+      "restore-answers": failing("restore-answers"),
+    });
+    expect(found.get("ambiguous-acceptance")).toMatchObject({
+      result: "failed",
+      detail: expect.stringMatching(/--lose-answers ended with code 7.*; then .*--restore-answers ended/),
+    });
   });
 
   it("when an upgrade loses records", async () => {
@@ -233,7 +289,8 @@ describe("the command", () => {
       tool: { node: process.version },
     });
     const results = evidence.checks.map(({ name, result }: CheckEvidence) => `${name} ${result}`);
-    expect(results).toContain("upgrade passed");
+    // It only wrote a file.
+    expect(results).toContain("upgrade not-shown");
     expect(results).toContain("node-loss not-shown");
     expect(await readFile(path("hook"), "utf8")).toBe(`${nodes[0].origin}\n`);
     expect((await run(args)).code).toBe(2);

@@ -132,6 +132,7 @@ export const qualifyExecutionsCommand = defineCommand<typeof qualifyExecutionsOp
     const evidence = await qualifyExecutions(
       {
         client,
+        router: { url: router, tokenFile: clientTokenFile, caFile },
         backends: config.backend.map((url) => url.replace(/\/$/, "")),
         backendTokenFile: config.tokenFile,
         request: request.value,

@@ -1,19 +1,9 @@
 // The acceptance list, a function each. A check that what it needs was not given for is not run.
-import {
-  CallError,
-  DeadlineError,
-  ExecutionError,
-  type Submission,
-  type TerminalRecord,
-} from "@cellkit/execution";
-import type { ShownResult } from "./evidence.ts";
+import { ExecutionError, type TerminalRecord } from "@cellkit/execution";
+import { ambiguous, codeOf, endOf, lost, refusalOf, settle } from "./ends.ts";
+import { type CheckOutcome, failed, notShown, passed } from "./outcome.ts";
 import { type HookName, isSameRecord, type PlaneUnderTest } from "./plane.ts";
-
-/** What a check found. */
-export interface CheckOutcome {
-  readonly result: ShownResult;
-  readonly detail: string;
-}
+import { watchRouter, witnessRotation, witnessVersions } from "./witness.ts";
 
 /** One line of the list. */
 export interface ExecutionCheck {
@@ -24,10 +14,6 @@ export interface ExecutionCheck {
 
 /** Submissions that are under way when a replica is killed. */
 const replicaLossCount = 12;
-
-const passed = (detail: string): CheckOutcome => ({ result: "passed", detail });
-const failed = (detail: string): CheckOutcome => ({ result: "failed", detail });
-const notShown = (detail: string): CheckOutcome => ({ result: "not-shown", detail });
 
 /** The order matters: what breaks the plane for a while comes after what needs it whole. */
 export const executionChecks: readonly ExecutionCheck[] = [
@@ -123,16 +109,16 @@ async function cancellation(plane: PlaneUnderTest): Promise<CheckOutcome> {
 async function ambiguousAcceptance(plane: PlaneUnderTest): Promise<CheckOutcome> {
   const { ambiguousMs, signal } = plane.options;
   const work = plane.prepare("ambiguous-acceptance", { pin: plane.victim });
-  let doubt: ExecutionError | undefined;
-  try {
+  const doubt = await plane.restoring("restore-answers", async () => {
     await plane.hook("lose-answers");
-    await work.send({ signal, timeoutMs: ambiguousMs });
-  } catch (error) {
-    if (!(error instanceof ExecutionError)) throw error;
-    doubt = error;
-  } finally {
-    await plane.hook("restore-answers");
-  }
+    try {
+      await work.send({ signal, timeoutMs: ambiguousMs });
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ExecutionError)) throw error;
+      return error;
+    }
+  });
   if (doubt === undefined) return notShown("the submission was answered: the command lost no answers");
   if (doubt.sent === "no")
     return notShown(`nothing was sent (${codeOf(doubt)}): the command stopped more than answers`);
@@ -150,16 +136,19 @@ async function ambiguousAcceptance(plane: PlaneUnderTest): Promise<CheckOutcome>
 
 /** A replica dies in the middle of submissions. Each ends once, or somebody is told that it may have run. */
 async function replicaLoss(plane: PlaneUnderTest): Promise<CheckOutcome> {
+  const watch = await watchRouter(plane);
   const works = Array.from({ length: replicaLossCount }, () => plane.prepare("replica-loss"));
   const ends = Promise.all(works.map((work) => settle(plane, work)));
   // The promise is looked at once the hook is done.
   ends.catch(() => undefined);
   let settled: readonly (TerminalRecord | string)[];
   try {
-    await plane.hook("kill-replica");
-    settled = await ends;
+    settled = await plane.restoring("start-replica", async () => {
+      await plane.hook("kill-replica");
+      return ends;
+    });
   } finally {
-    await plane.hook("start-replica");
+    await watch.end();
   }
   const records = settled.filter((each) => typeof each !== "string");
   const doubts = settled.filter((each) => typeof each === "string");
@@ -173,8 +162,9 @@ async function replicaLoss(plane: PlaneUnderTest): Promise<CheckOutcome> {
     works.map(({ id }) => id),
   );
   if (twice !== undefined) return failed(twice);
-  return passed(
-    `${records.length} of ${works.length} ended, ${doubts.length} stay ambiguous for an operator`,
+  const ended = `${records.length} of ${works.length} ended, ${doubts.length} stay ambiguous for an operator`;
+  return (
+    watch.problem() ?? passed(`${ended}; ${watch.missedCount} connections to the router were cut or refused`)
   );
 }
 
@@ -183,7 +173,7 @@ async function nodeLoss(plane: PlaneUnderTest): Promise<CheckOutcome> {
   const { signal, ambiguousMs } = plane.options;
   const work = plane.prepare("node-loss", { long: true, pin: plane.victim });
   await work.send({ signal });
-  try {
+  const problem = await plane.restoring("start-node", async () => {
     await plane.hook("kill-node");
     const isTold = await plane.comes(async () =>
       lost.includes((await refusalOf(() => work.get({ signal }))) ?? ""),
@@ -195,10 +185,9 @@ async function nodeLoss(plane: PlaneUnderTest): Promise<CheckOutcome> {
     const record = await plane.finish(elsewhere);
     if (record.phase !== "Succeeded") return failed(`new work ended ${record.phase}`);
     const moved = (await plane.holders(work.id)).having;
-    if (moved.length > 0) return failed(`${moved.join(", ")} have the run of the node that is gone`);
-  } finally {
-    await plane.hook("start-node");
-  }
+    return moved.length > 0 ? failed(`${moved.join(", ")} have the run of the node that is gone`) : undefined;
+  });
+  if (problem !== undefined) return problem;
   const isBack = await plane.comes(async () => (await plane.look(plane.victim)).healthy);
   if (!isBack) return failed(`${plane.victim} did not come back`);
   const { having } = await plane.holders(work.id);
@@ -210,9 +199,10 @@ async function nodeLoss(plane: PlaneUnderTest): Promise<CheckOutcome> {
   );
 }
 
-/** What was before is found as it was after a change, and new work runs. */
+/** What was before is found as it was after a change that was seen, and new work runs. */
 async function continuity(plane: PlaneUnderTest, check: string, hook: HookName): Promise<CheckOutcome> {
   const { signal, longRequest } = plane.options;
+  const witness = await (hook === "rotate" ? witnessRotation(plane) : witnessVersions(plane, hook));
   const works = await Promise.all([1, 2, 3].map(() => plane.prepare(check)));
   const before = await Promise.all(works.map((work) => plane.finish(work)));
   const active = longRequest === undefined ? undefined : plane.prepare(check, { long: true });
@@ -233,9 +223,11 @@ async function continuity(plane: PlaneUnderTest, check: string, hook: HookName):
     plane,
     [...works, ...(active === undefined ? [] : [active])].map(({ id }) => id),
   );
-  return twice === undefined
-    ? passed(`${works.length} runs have the records that they had, new work ran; what was active: ${end}`)
-    : failed(twice);
+  if (twice !== undefined) return failed(twice);
+  return (
+    (await witness()) ??
+    passed(`${works.length} runs have the records that they had, new work ran; what was active: ${end}`)
+  );
 }
 
 /** Over everything that this command submitted. */
@@ -257,55 +249,4 @@ async function ranTwice(plane: PlaneUnderTest, ids: readonly string[]): Promise<
     if (having.length > 1) return `${id} is known to ${having.join(" and ")}`;
   }
   return undefined;
-}
-
-/** Codes of a run whose owner cannot be asked. */
-const lost: readonly string[] = ["CELLKIT_EXECUTION_OWNER_LOST", "CELLKIT_EXECUTION_OWNER_REMOVED"];
-/** Codes after which nobody may send again, and somebody has to look. */
-const ambiguous: readonly string[] = [
-  ...lost,
-  "CELLKIT_EXECUTION_INTERRUPTED",
-  "CELLKIT_EXECUTION_OUTCOME_UNKNOWN",
-];
-
-/** Sends and waits; a failure is its code. */
-async function settle(plane: PlaneUnderTest, work: Submission): Promise<TerminalRecord | string> {
-  try {
-    return await plane.finish(work);
-  } catch (error) {
-    plane.options.signal.throwIfAborted();
-    if (error instanceof ExecutionError) return codeOf(error);
-    throw error;
-  }
-}
-
-/** Ends a run, and tells how it is. */
-async function endOf(plane: PlaneUnderTest, work: Submission): Promise<string> {
-  try {
-    const end = await work.cancelUntilTerminal({ signal: plane.options.signal });
-    if (end.kind === "never-submitted") return "CELLKIT_EXECUTION_UNKNOWN_EXECUTION";
-    plane.keep(end.record);
-    return end.record.phase;
-  } catch (error) {
-    plane.options.signal.throwIfAborted();
-    if (error instanceof ExecutionError) return codeOf(error);
-    throw error;
-  }
-}
-
-/** The code of a call that fails; undefined where it does not. */
-async function refusalOf(call: () => Promise<unknown>): Promise<string | undefined> {
-  try {
-    await call();
-    return undefined;
-  } catch (error) {
-    if (error instanceof ExecutionError) return codeOf(error);
-    throw error;
-  }
-}
-
-/** Of a deadline, what its last try met. */
-function codeOf(error: ExecutionError): string {
-  const { cause } = error;
-  return error instanceof DeadlineError && cause instanceof CallError ? cause.code : error.code;
 }

@@ -3,6 +3,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  ExecutionError,
   type ExecutionRequestInput,
   executionId,
   type RouterClient,
@@ -12,7 +13,7 @@ import {
   type TerminalRecord,
 } from "@cellkit/execution";
 import { type BackendLook, lookAtBackend, readAtBackend } from "@cellkit/router";
-import { QualificationInputError } from "../errors.ts";
+import { HookError, QualificationInputError } from "../errors.ts";
 import type { ExecutionEvidence, HookEvidence, NodeEvidence } from "./evidence.ts";
 
 /** The operator's commands: each makes something happen, and returns when it has. */
@@ -33,6 +34,12 @@ export type HookFn = (backend: string) => Promise<void>;
 /** What is tried. */
 export interface PlaneOptions {
   readonly client: RouterClient;
+  /** What the client was made with, to look at the router itself. */
+  readonly router: {
+    readonly url: string;
+    readonly tokenFile: string;
+    readonly caFile?: string | undefined;
+  };
   /** At least two. */
   readonly backends: readonly string[];
   readonly backendTokenFile: string;
@@ -58,6 +65,8 @@ export class PlaneUnderTest {
   readonly executions: ExecutionEvidence[] = [];
   readonly hooks: HookEvidence[] = [];
   readonly nodes: NodeEvidence[] = [];
+  /** By origin. */
+  versionsBeforeUpgrade: ReadonlyMap<string, string> | undefined;
   readonly #run = randomBytes(6).toString("hex");
   #count = 0;
 
@@ -125,7 +134,7 @@ export class PlaneUnderTest {
 
   /** The dispatchers that have an execution, and those that could not be asked. */
   async holders(id: string): Promise<{ having: readonly string[]; silent: readonly string[] }> {
-    const token = await this.#token();
+    const token = Buffer.from((await this.tokens()).backend);
     const found = await Promise.all(
       this.options.backends.map(async (origin) => ({
         origin,
@@ -143,7 +152,8 @@ export class PlaneUnderTest {
 
   /** Looks at a dispatcher, and keeps what it says of itself. */
   async look(origin: string): Promise<BackendLook> {
-    const look = await lookAtBackend(origin, await this.#token(), { signal: this.options.signal });
+    const token = Buffer.from((await this.tokens()).backend);
+    const look = await lookAtBackend(origin, token, { signal: this.options.signal });
     this.options.signal.throwIfAborted();
     const { nodes, binaryVersion, healthy } = look;
     const names = [...new Set(nodes.map(({ node_name }) => node_name))];
@@ -158,6 +168,24 @@ export class PlaneUnderTest {
     this.hooks.push({ hook: name, startedAt, endedAt: new Date().toISOString() });
   }
 
+  /** Does something, and whatever becomes of it, runs the hook that restores the plane. When both fail, both are told. */
+  async restoring<T>(name: HookName, run: () => Promise<T>): Promise<T> {
+    let value: T;
+    try {
+      value = await run();
+    } catch (cause) {
+      try {
+        await this.hook(name);
+      } catch (error) {
+        if (cause instanceof HookError || cause instanceof ExecutionError)
+          throw error instanceof HookError ? new HookError(error.hook, error.end, { cause }) : error;
+      }
+      throw cause;
+    }
+    await this.hook(name);
+    return value;
+  }
+
   /** Whether a condition comes true in time. */
   async comes(condition: () => Promise<boolean>, boundMs = this.options.settleMs): Promise<boolean> {
     const deadlineMs = performance.now() + boundMs;
@@ -169,11 +197,17 @@ export class PlaneUnderTest {
     }
   }
 
-  async #token(): Promise<Buffer> {
-    const read = await readTokenFile(this.options.backendTokenFile);
-    if (read.kind === "token") return Buffer.from(read.token);
-    throw new QualificationInputError(`${this.options.backendTokenFile} ${read.problem}`);
+  /** The tokens as their files have them now. @throws QualificationInputError (`CELLKIT_CLI_QUALIFICATION_INPUT`) */
+  async tokens(): Promise<{ readonly client: string; readonly backend: string }> {
+    const { router, backendTokenFile } = this.options;
+    return { client: await tokenIn(router.tokenFile), backend: await tokenIn(backendTokenFile) };
   }
+}
+
+async function tokenIn(file: string): Promise<string> {
+  const read = await readTokenFile(file);
+  if (read.kind === "token") return read.token;
+  throw new QualificationInputError(`${file} ${read.problem}`);
 }
 
 /** Whether two records say the same. */

@@ -1,8 +1,9 @@
 // Runs the acceptance list on a plane, and makes evidence of it.
 import { ExecutionError } from "@cellkit/execution";
 import { HookError } from "../errors.ts";
-import { type CheckOutcome, executionChecks } from "./checks.ts";
+import { executionChecks } from "./checks.ts";
 import { beyondReach, type CheckEvidence, type ExecutionsEvidence, verdictOf } from "./evidence.ts";
+import type { CheckOutcome } from "./outcome.ts";
 import { type PlaneOptions, PlaneUnderTest } from "./plane.ts";
 
 /** What the evidence has beside what happened. */
@@ -58,8 +59,17 @@ async function outcomeOf(run: () => Promise<CheckOutcome>, signal: AbortSignal):
     return await run();
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ExecutionError || error instanceof HookError)
-      return { result: "failed", detail: `${error.code}: ${error.message}` };
-    throw error;
+    if (!isTold(error)) throw error;
+    const { cause } = error;
+    const earlier = error instanceof HookError && isTold(cause) ? `${toldOf(cause)}; then ` : "";
+    return { result: "failed", detail: `${earlier}${toldOf(error)}` };
   }
+}
+
+function isTold(error: unknown): error is ExecutionError | HookError {
+  return error instanceof ExecutionError || error instanceof HookError;
+}
+
+function toldOf({ code, message }: ExecutionError | HookError): string {
+  return `${code}: ${message}`;
 }
