@@ -43,6 +43,11 @@ export type BucketLocation =
   | { kind: "s3"; bucket: string; prefix: string }
   | { kind: "file"; directory: string };
 
+/** Without what stands before an `@`, which may be a password. */
+function printable(endpoint: string): string {
+  return JSON.stringify(endpoint.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, "$1…@"));
+}
+
 /** Checks options once, at the door. @throws BucketOptionError (CELLKIT_BUCKET_OPTION) */
 export function resolveOptions(options: BucketOptions, env: NodeJS.ProcessEnv): ResolvedOptions {
   const number = (name: string, value: number | undefined, fallback: number, max: number): number => {
@@ -52,11 +57,11 @@ export function resolveOptions(options: BucketOptions, env: NodeJS.ProcessEnv): 
   };
   if (options.endpoint !== undefined && !/^https?:\/\//.test(options.endpoint)) {
     throw new BucketOptionError(
-      `endpoint is ${JSON.stringify(options.endpoint)}; it takes http://host:port or https://…`,
+      `endpoint is ${printable(options.endpoint)}; it takes http://host:port or https://…`,
     );
   }
   if (options.endpoint !== undefined && !URL.canParse(options.endpoint)) {
-    throw new BucketOptionError(`endpoint ${JSON.stringify(options.endpoint)} is not a URL`);
+    throw new BucketOptionError(`endpoint ${printable(options.endpoint)} is not a URL`);
   }
   return {
     endpoint: options.endpoint,

@@ -44,6 +44,13 @@ describe("a bucket URL", () => {
 });
 
 describe("options", () => {
+  it.each(["hunter2@host", "u:hunter2@host", "http://u:hunter2@host:x"])(
+    "say nothing of what may be a password in the endpoint %j",
+    (endpoint) => {
+      expect(() => resolveOptions({ endpoint }, {})).toThrow(/endpoint (is )?"(http:\/\/)?…@host/);
+    },
+  );
+
   it("have defaults", () => {
     expect(resolveOptions({}, {})).toEqual({
       endpoint: undefined,

@@ -1,7 +1,7 @@
 // Kinds of options that the schema of a router is made of.
 import { z } from "zod";
 import { type Discovery, parseDiscovery } from "./backend/backend-list.ts";
-import { parseOrigin } from "./core/origin.ts";
+import { parseOrigin, printableAddress } from "./core/origin.ts";
 
 /** What every variable begins with. */
 export const prefix = "CELLKIT_ROUTER_";
@@ -14,7 +14,7 @@ export function originList() {
     text.split(",").flatMap((part) => {
       const parsed = parseOrigin(part.trim());
       if ("origin" in parsed) return [parsed.origin];
-      context.addIssue({ code: "custom", message: `${JSON.stringify(part)} is ${parsed.problem}` });
+      context.addIssue({ code: "custom", message: `${printableAddress(part)} is ${parsed.problem}` });
       return [];
     }),
   );

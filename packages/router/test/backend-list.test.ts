@@ -3,6 +3,17 @@ import { createBackendList, type DiscoveryEvent, parseDiscovery, RouterOptionErr
 
 afterEach(() => vi.useRealTimers());
 
+function messagesOf(...calls: readonly (() => unknown)[]): string[] {
+  return calls.flatMap((call) => {
+    try {
+      call();
+      return [];
+    } catch (error) {
+      return [(error as Error).message];
+    }
+  });
+}
+
 describe("a fixed list", () => {
   it("keeps its order, once each, without slashes at the end", async () => {
     const list = createBackendList({ origins: ["http://b", "http://a/", "http://b//"] });
@@ -12,6 +23,19 @@ describe("a fixed list", () => {
   it.each([[["https://a"]], [["http://a", "a:1"]], [[""]]])("of %j is refused", (origins) => {
     expect(() => createBackendList({ origins })).toThrow(RouterOptionError);
   });
+
+  it.each(["http://user:hunter2@h", "hunter2@h", "http://u:hunt@er2/@h", "https://u:hunter2@h"])(
+    "of %j is refused without a word of what may be a password",
+    (origin) => {
+      const said = messagesOf(
+        () => createBackendList({ origins: [origin] }),
+        () => parseDiscovery(origin),
+      );
+      expect(said).toHaveLength(2);
+      expect(said.join()).toContain("…@h");
+      expect(said.join()).not.toMatch(/hunt|er2|user/);
+    },
+  );
 
   it("may not be empty without a name", () => {
     expect(() => createBackendList({})).toThrow(/no dispatchers/);

@@ -1,7 +1,7 @@
 // Which dispatchers there are: a fixed list, and what a name resolves to (execution API, section 4.2).
 import { lookup } from "node:dns/promises";
 import { isIPv6 } from "node:net";
-import { parseOrigin } from "../core/origin.ts";
+import { parseOrigin, printableAddress } from "../core/origin.ts";
 import { RouterOptionError } from "../errors.ts";
 
 /** Where the router learns its dispatchers from. */
@@ -50,7 +50,9 @@ const lookupWaitMs = 2_000;
 export function parseDiscovery(text: string): Discovery {
   const [, name, port = "8787"] = /^([A-Za-z0-9_.-]{1,253})(?::(\d{1,5}))?$/.exec(text) ?? [];
   if (name === undefined || Number(port) < 1 || Number(port) > 65_535)
-    throw new RouterOptionError(`${JSON.stringify(text)} is no NAME or NAME:PORT to discover dispatchers by`);
+    throw new RouterOptionError(
+      `${printableAddress(text)} is no NAME or NAME:PORT to discover dispatchers by`,
+    );
   return { name, port: Number(port) };
 }
 
@@ -70,7 +72,7 @@ export function createBackendList(options: BackendListOptions): BackendSource {
 function originOf(text: string): string {
   const parsed = parseOrigin(text);
   if ("problem" in parsed)
-    throw new RouterOptionError(`the backend ${JSON.stringify(text)} is ${parsed.problem}`);
+    throw new RouterOptionError(`the backend ${printableAddress(text)} is ${parsed.problem}`);
   return parsed.origin;
 }
 

@@ -12,6 +12,11 @@ export interface BackendOrigin {
 /** The most bytes that an origin may have; a ledger holds no longer one. */
 const maxOriginBytes = 1024;
 
+/** An address as a message may show it: without what stands before an `@`, which may be a password. */
+export function printableAddress(text: string): string {
+  return JSON.stringify(text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, "$1…@"));
+}
+
 /** Reads an origin as it is configured, or says what is wrong with it, as words that go behind "is". */
 export function parseOrigin(text: string): BackendOrigin | { readonly problem: string } {
   const origin = text.replace(/\/+$/, "");
