@@ -28,3 +28,12 @@ it("the metrics to watch exist", () => {
   const named = [...readme.matchAll(/`router_([a-z_]+)/g)].map(([, name]) => name);
   for (const name of named) expect(source).toContain(`"${name}"`);
 });
+
+it.each([
+  ["../README.md", ["router-check", "router-reconcile", "rotate", "qualify-executions", "qualify-ledger"]],
+  ["../chart/README.md", ["router-check", "router-reconcile", "rotate", "qualify-executions"]],
+  ["../../../docs/run-executions.md", ["router-check", "router-reconcile", "rotate", "qualify-executions"]],
+])("%s leads to the commands that an operator of routers needs", (path, commands) => {
+  const text = readFileSync(new URL(path, import.meta.url), "utf8");
+  for (const command of commands) expect(text).toContain(`cli/README.md#cellkit-${command})`);
+});
