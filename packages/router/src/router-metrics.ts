@@ -146,7 +146,7 @@ export function createRouterMetrics(sources: RouterMetricsSources): RouterMetric
         case "health": {
           const { backend } = event;
           const before = nodeNames.get(backend) ?? "";
-          const node = event.node?.node_name ?? before;
+          const node = event.node === undefined ? before : nodeLabel(event.node.node_name);
           if (node !== before) healthy.remove({ backend, node: before });
           nodeNames.set(backend, node);
           return healthy.set({ backend, node }, Number(event.healthy));
@@ -164,4 +164,9 @@ export function createRouterMetrics(sources: RouterMetricsSources): RouterMetric
     hearDiscovery: ({ problem }) =>
       discoveries.inc({ outcome: problem === undefined ? "answered" : "failed" }),
   };
+}
+
+/** A dispatcher chooses its node's name, so that it is cut and has printable ASCII alone before it becomes a label. */
+export function nodeLabel(name: string): string {
+  return name.slice(0, 64).replaceAll(/[^ -~]/g, "?");
 }

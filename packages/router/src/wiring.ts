@@ -18,6 +18,7 @@ import {
 } from "./credential-files.ts";
 import { openNotes } from "./fingerprint/open-notes.ts";
 import { ReplicaWatch } from "./fingerprint/replica-watch.ts";
+import { openFileLimit, openFilesProblem } from "./open-files.ts";
 import { placeByChance, placeByHash } from "./placement.ts";
 import { resolveAt } from "./resolve-names.ts";
 import { createRouter, type Router } from "./router.ts";
@@ -168,6 +169,8 @@ export async function startRouter(
     parts.replicas = replicas;
     defer("the fingerprint", () => replicas.close());
   }
+  const openFiles = openFilesProblem(await openFileLimit(), config.maxConnections);
+  if (openFiles !== undefined) log.warn(openFiles);
   const origins = await backends.origins();
   if (origins.length === 0)
     log.warn("no dispatcher is known yet: submissions get 503 until the name is found to have addresses");

@@ -150,6 +150,7 @@ function shown(field: Option, text: string | undefined): { value?: string } {
   if (field.kind === "boolean" && (text === "0" || text === "1")) return {};
   const scheme = /^[a-z][a-z0-9+.-]*:(?=.*[@?#])/is.exec(text)?.[0];
   if (scheme !== undefined) return { value: `${scheme}…` };
+  if (text.includes("@")) return { value: `…${text.slice(text.lastIndexOf("@")).slice(0, 80)}` };
   return { value: text.length > 80 ? `${text.slice(0, 80)}…` : text };
 }
 

@@ -357,3 +357,11 @@ it.each([
     `--${key} ${JSON.stringify(text)}: ${message}\n`,
   );
 });
+
+it("of a value that may hold a password nothing stands in a problem", () => {
+  for (const value of ["hunter2@host", "user:hunter2@host", "http://user:hunter2@host"]) {
+    const said = problems(["--shutdown-drain-ms", value]).join();
+    expect(said).toMatch(/--shutdown-drain-ms: .*</);
+    expect(said).not.toContain("hunter2");
+  }
+});

@@ -30,6 +30,8 @@ export interface ReplicaWatchOptions {
   readonly intervalMs?: number;
   /** How often the tokens are looked at; a look follows when they changed, so that nobody is alarmed by an old note. @default 2_000 */
   readonly tokenIntervalMs?: number;
+  /** How long taking the note away may take; a store that cannot be reached is told of, and harms no stop. @default 2_000 */
+  readonly closeMs?: number;
 }
 
 /** A note of this many intervals belongs to a replica that is gone. */
@@ -105,11 +107,26 @@ export class ReplicaWatch {
   }
 
   async #close(): Promise<void> {
-    await this.#looking;
-    const { notes, replica } = this.#options;
+    const { closeMs = 2_000 } = this.#options;
+    const late = Promise.withResolvers<"late">();
+    const timer = setTimeout(() => late.resolve("late"), closeMs);
+    const end = await Promise.race([this.#takeAway(), late.promise]);
+    clearTimeout(timer);
     // A note that stays is taken for a replica that is gone, soon enough.
-    await notes.remove(replica).catch(() => undefined);
-    await notes.close().catch(() => undefined);
+    if (end !== "done" && !this.#isFailing) this.#options.onFailure(end === "late" ? undefined : end.error);
+  }
+
+  async #takeAway(): Promise<"done" | { readonly error: unknown }> {
+    const { notes, replica } = this.#options;
+    await this.#looking;
+    try {
+      await notes.remove(replica);
+      return "done";
+    } catch (error) {
+      return { error };
+    } finally {
+      await notes.close().catch(() => undefined);
+    }
   }
 
   async #look(): Promise<void> {

@@ -211,3 +211,23 @@ describe("replicas on one ledger", () => {
     await replicas.close();
   });
 });
+
+it.each([
+  ["hangs", () => new Promise<void>(() => undefined), [undefined]],
+  ["fails", () => Promise.reject(new CredentialError("client", "x")), [expect.any(CredentialError)]],
+  ["works", () => Promise.resolve(), []],
+])("a note whose store %s is given up within the time for it, and told", async (_state, remove, told) => {
+  const failures: unknown[] = [];
+  const watch = new ReplicaWatch({
+    replica: "a",
+    ledgerId: "id",
+    notes: { write: async () => undefined, list: async () => [], remove, close: async () => undefined },
+    credentials: { load: () => credentials },
+    list: [],
+    onMismatch: () => undefined,
+    onFailure: (error) => failures.push(error),
+    closeMs: 50,
+  });
+  await watch.close();
+  expect(failures).toEqual(told);
+});
