@@ -136,7 +136,7 @@ describe("a caller", () => {
       limits: { totalAnswerBytes: 20_000_000, writeMs: 600 },
     });
     await router.submit("run-1");
-    const slow = connect({ port: router.port, host: "127.0.0.1", highWaterMark: 16_384 });
+    const slow = connect({ port: router.port, host: "127.0.0.1" });
     slow.on("error", () => undefined).on("readable", () => undefined);
     slow.write(bodiless("GET", "/v1/executions/run-1"));
     const timer = setInterval(() => slow.read(16_384), 30);
