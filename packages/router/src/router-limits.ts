@@ -31,7 +31,7 @@ export const defaultLimits: ResolvedLimits = {
   writeMs: 60_000,
   connectMs: 3_000,
   operationMs: 10_000,
-  exchangeMs: 60_000,
+  exchangeMs: 30_000,
   healthMs: 5_000,
   answerBytes: 16_777_216,
   totalAnswerBytes: 268_435_456,

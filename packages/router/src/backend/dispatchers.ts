@@ -31,7 +31,7 @@ export interface BackendBounds {
   readonly connectMs: number;
   /** Each wait for bytes to move. @default 10_000 */
   readonly operationMs: number;
-  /** A whole call but for health and capabilities, however steadily its bytes come. The original has no such bound. @default 60_000 */
+  /** A whole call but for health and capabilities, however steadily its bytes come. The original has no such bound. @default 30_000 */
   readonly exchangeMs: number;
   /** A whole health probe. The original has no such bound. @default 5_000 */
   readonly healthMs: number;
