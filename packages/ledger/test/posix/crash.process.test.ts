@@ -28,5 +28,5 @@ it.skipIf(!hasStrace() && process.env["CI"] === undefined)(
     expect(done.crashCount).toBeGreaterThanOrEqual(crashCount);
     for (const count of Object.values(done.points)) expect(count).toBeGreaterThan(25);
   },
-  900_000,
+  1_800_000,
 );
