@@ -38,7 +38,7 @@ export interface ConnectionContext {
 }
 
 /** How long a caller may take; see `RouterLimits`. */
-export interface ConnectionLimits {
+interface ConnectionLimits {
   /** Each wait for bytes to come or go. */
   readonly operationMs: number;
   readonly headMs: number;
