@@ -218,22 +218,6 @@ describe("a server that does not answer", () => {
     await expect(claim).rejects.toBe(reason);
   });
 
-  it("leaves no connection to others: they are told how many are in use", async ({ skip }) => {
-    const running = server ?? skip();
-    const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    const { through } = await openBoth(
-      running,
-      once(({ from }) => from === "server", { kind: "hold", released }),
-      { connectionCount: 1, timeoutMs: 400 },
-    );
-    const first = through.count().catch((error: unknown) => error);
-    await expect(through.lookup("other")).rejects.toThrow(/1 of 1 in use/);
-    release();
-    await first;
-    // What was exhausted is there again.
-    expect(await through.lookup("id")).toBeUndefined();
-  });
-
   it("is not waited for longer than that when the ledger is closed", async ({ skip }) => {
     const running = server ?? skip();
     const never = new Promise<void>(() => {});
