@@ -37,7 +37,7 @@ export interface BackendBounds {
   readonly healthMs: number;
   /** A whole answer, head included. @default 16_777_216 */
   readonly answerBytes: number;
-  /** What answers of more than 64 KiB may hold together until their callers have them; one beyond counts as failed. The process may need twice as much. @default 268_435_456 */
+  /** What answers of more than 64 KiB may hold together until their callers have them; one beyond counts as failed. Beside its start, the process may need nearly three times as much in a burst (660 MiB measured). @default 268_435_456 */
   readonly totalAnswerBytes: number;
 }
 
