@@ -1,48 +1,17 @@
 // What a claim costs beside the single INSERT that PostgreSQL itself cannot do without, and how long a lookup waits meanwhile.
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { loadDigest } from "../src/digest.ts";
 import type { StoredLedger } from "../src/ledger.ts";
 import { openPostgresLedger } from "../src/postgres/index.ts";
 import { PostgresServer } from "../test/support/postgres-server.ts";
+import { measureLooks, measureRate } from "./support/storm.ts";
 
 const WAITING_COUNT = 64;
 const CLAIMS_A_ROUND = 1_024;
 const CONNECTION_COUNT = 16;
 const BACKEND = "http://10.20.0.11:8787";
 const BODY = "x".repeat(1_024);
-
-/** Does something so many times, so many at once; answers how often a second. */
-async function measure(waiting: number, count: number, act: () => Promise<unknown>): Promise<number> {
-  let left = count;
-  const startedMs = performance.now();
-  await Promise.all(
-    Array.from({ length: waiting }, async () => {
-      while (left-- > 0) await act();
-    }),
-  );
-  return (count * 1_000) / (performance.now() - startedMs);
-}
-
-/** The 99th percentile of `look` in ms, from when it was due (every 2 ms) to its end, while a storm goes on. */
-async function measureLooks(storm: () => Promise<unknown>, look: () => Promise<unknown>): Promise<number> {
-  let storming = true;
-  const ended = storm().finally(() => {
-    storming = false;
-  });
-  const tookMs: number[] = [];
-  const looks: Promise<unknown>[] = [];
-  for (let dueMs = performance.now() + 2; storming; dueMs += 2) {
-    const waitMs = dueMs - performance.now();
-    if (waitMs > 0) await sleep(waitMs);
-    looks.push(look().then(() => tookMs.push(performance.now() - dueMs)));
-  }
-  await ended;
-  await Promise.all(looks);
-  tookMs.sort((a, b) => a - b);
-  return tookMs[Math.floor(tookMs.length * 0.99)] ?? Number.NaN;
-}
 
 interface Sides {
   ledger: StoredLedger;
@@ -96,8 +65,8 @@ export const benchmarks = [
     async setup() {
       const sides = await openSides();
       return {
-        subject: () => measure(WAITING_COUNT, CLAIMS_A_ROUND, sides.claim),
-        against: () => measure(WAITING_COUNT, CLAIMS_A_ROUND, sides.insert),
+        subject: () => measureRate(WAITING_COUNT, CLAIMS_A_ROUND, sides.claim),
+        against: () => measureRate(WAITING_COUNT, CLAIMS_A_ROUND, sides.insert),
         close: sides.close,
       };
     },
@@ -114,11 +83,12 @@ export const benchmarks = [
       return {
         subject: () =>
           measureLooks(
-            () => measure(WAITING_COUNT, 2 * CLAIMS_A_ROUND, sides.claim),
+            () => measureRate(WAITING_COUNT, 2 * CLAIMS_A_ROUND, sides.claim),
             () => sides.ledger.lookup("known"),
+            2,
           ),
         against: () =>
-          measureLooks(() => measure(WAITING_COUNT, 2 * CLAIMS_A_ROUND, sides.insert), sides.select),
+          measureLooks(() => measureRate(WAITING_COUNT, 2 * CLAIMS_A_ROUND, sides.insert), sides.select, 2),
         close: sides.close,
       };
     },

@@ -1,8 +1,8 @@
 /** What a directory is on, for people and for commands that warn. */
 import { readFile, realpath, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
+import { type FileSystem, fileSystemOf } from "../posix/file-systems.ts";
 import { LOCK_NAME } from "../posix/ledger-directory.ts";
-import { type FileSystem, fileSystemOf } from "./file-systems.ts";
 
 /** A directory's surroundings. */
 export interface DirectoryPlace {

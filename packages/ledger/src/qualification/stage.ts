@@ -1,8 +1,8 @@
 /** The agents of a qualification, and how one is had when another died. */
 import type { OpenLedgerOptions } from "../open-ledger.ts";
+import type { FileSystem } from "../posix/file-systems.ts";
+import { fileSystemOf } from "../posix/file-systems.ts";
 import { Agent, type AgentPlace } from "./agent-connection.ts";
-import type { FileSystem } from "./file-systems.ts";
-import { fileSystemOf } from "./file-systems.ts";
 
 /** What the checks are given. */
 export class Stage {

@@ -1,6 +1,7 @@
 /** What no program shows by itself, said plainly, and what follows from a qualification. */
+
+import type { FileSystem } from "../posix/file-systems.ts";
 import { type LedgerCheck, notTested, type Outcome, passed } from "./check.ts";
-import type { FileSystem } from "./file-systems.ts";
 
 /** Which kind of store, who took part, and on which file system. */
 export interface Extent {

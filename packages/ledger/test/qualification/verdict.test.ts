@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { fileSystemOf } from "../../src/posix/file-systems.ts";
 import { type CheckResult, type LedgerCheck, verdictOf } from "../../src/qualification/check.ts";
 import { wrongRace } from "../../src/qualification/claim-checks.ts";
-import { fileSystemOf } from "../../src/qualification/file-systems.ts";
 import { adviceOf, untested } from "../../src/qualification/untested.ts";
 
 const check = (result: CheckResult, required = true, name = "a-check"): LedgerCheck => ({
