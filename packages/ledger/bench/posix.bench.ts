@@ -21,6 +21,7 @@ import { loadDigest } from "../src/digest.ts";
 import type { StoredLedger } from "../src/ledger.ts";
 import { openPosixLedger } from "../src/posix/open-posix-ledger.ts";
 import { ReferenceLedger } from "../test/support/reference-ledger.ts";
+import { measureRate } from "./support/storm.ts";
 
 const WAITING_COUNT = 64;
 const CLAIMS_A_ROUND = 256;
@@ -65,21 +66,6 @@ async function openWith(recordCount: number): Promise<StoredLedger> {
   return openPosixLedger({ directory });
 }
 
-/** Calls a second of `act` with so many at a time. */
-async function measure(waitingCount: number, count: number, act: () => Promise<void>): Promise<number> {
-  const startedMs = performance.now();
-  let left = count;
-  await Promise.all(
-    Array.from({ length: waitingCount }, async () => {
-      while (left > 0) {
-        left -= 1;
-        await act();
-      }
-    }),
-  );
-  return (count * 1000) / (performance.now() - startedMs);
-}
-
 let idCount = 0;
 
 async function claimNew(ledger: StoredLedger): Promise<void> {
@@ -88,7 +74,7 @@ async function claimNew(ledger: StoredLedger): Promise<void> {
   if (kind !== "new") throw new TypeError(`claim ${idCount} is ${kind}`);
 }
 
-const claims = (ledger: StoredLedger) => measure(WAITING_COUNT, CLAIMS_A_ROUND, () => claimNew(ledger));
+const claims = (ledger: StoredLedger) => measureRate(WAITING_COUNT, CLAIMS_A_ROUND, () => claimNew(ledger));
 
 function writeOne(path: string): number {
   const fd = openSync(path, "wx", 0o600);
@@ -180,7 +166,7 @@ export const benchmarks = [
       return {
         subject: () => claims(ledger),
         against: () =>
-          measure(1, 10, async () => {
+          measureRate(1, 10, async () => {
             idCount += 1;
             reference.claim(`run-${idCount}`, BODY, () => BACKEND);
           }),
@@ -205,7 +191,7 @@ export const benchmarks = [
       return {
         subject: () => claims(ledger),
         against: async () =>
-          WAITING_COUNT * (await measure(1, CLAIMS_A_ROUND / WAITING_COUNT, () => floor.writeGroup())),
+          WAITING_COUNT * (await measureRate(1, CLAIMS_A_ROUND / WAITING_COUNT, () => floor.writeGroup())),
         close: async () => {
           await ledger.close();
           floor.close();
@@ -230,12 +216,12 @@ export const benchmarks = [
       return {
         subject: () =>
           measureLooks(
-            () => measure(WAITING_COUNT, 4 * CLAIMS_A_ROUND, () => claimNew(ledger)),
+            () => measureRate(WAITING_COUNT, 4 * CLAIMS_A_ROUND, () => claimNew(ledger)),
             () => ledger.lookup("known"),
           ),
         against: () =>
           measureLooks(
-            () => measure(1, (4 * CLAIMS_A_ROUND) / WAITING_COUNT, () => floor.writeGroup()),
+            () => measureRate(1, (4 * CLAIMS_A_ROUND) / WAITING_COUNT, () => floor.writeGroup()),
             async () => readFileSync(file),
           ),
         close: async () => {
