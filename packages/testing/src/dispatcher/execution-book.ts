@@ -117,10 +117,15 @@ export class ExecutionBook {
     return answerOf(entry, isTerminal(entry.kept.record) ? 200 : 202);
   }
 
-  /** Ends this life: nothing that still runs changes anything from here on. */
-  kill(): void {
+  /**
+   * Ends this life: nothing that still runs changes anything from here on. Ended when the journal has what was being written to
+   * it, so that it comes into no later life.
+   */
+  async kill(): Promise<void> {
     this.#isDead = true;
-    for (const { abort } of this.#active) abort.abort();
+    const active = [...this.#active];
+    for (const { abort } of active) abort.abort();
+    await Promise.all(active.map(({ changed }) => changed));
   }
 
   async #repeat(known: Entry, requestHash: string, body: Uint8Array): Promise<Answer> {

@@ -112,10 +112,11 @@ export class LocalDispatcher implements ScriptedDispatcher {
   }
 
   async kill(): Promise<void> {
-    this.#routes?.book.kill();
+    const written = this.#routes?.book.kill();
     this.#routes = undefined;
     await this.#listener.refuse();
     this.#listener.cut();
+    await written;
   }
 
   async restart({ journal = "kept" }: { journal?: "kept" | "lost" } = {}): Promise<void> {

@@ -61,7 +61,7 @@ export class MockedBackend {
   async forget(): Promise<void> {
     const routes = await this.#routes;
     this.#routes = undefined;
-    routes?.book.kill();
+    await routes?.book.kill();
     await this.journal.lose();
   }
 

@@ -69,6 +69,17 @@ describe("a dispatcher that dies", () => {
       new Map([["a", 2]]),
     );
   });
+
+  it("has no entry in its next life that was being written when it died", async () => {
+    const it = await dispatcher({ journal: await directory() });
+    for (let round = 0; round < 20; round += 1) {
+      // Its end is on the way into the journal, or is not.
+      await submit(it.origin, `r${round}`);
+      await it.restart({ journal: "lost" });
+      expect(await read(it.origin, `r${round}`)).toMatchObject({ status: 404 });
+    }
+    await it.close();
+  });
 });
 
 describe("a journal in files", () => {
