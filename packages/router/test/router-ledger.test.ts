@@ -43,8 +43,11 @@ it("a directory's ledger has its capacity, and tells its count", async () => {
 
 it("a ledger that must be there and is not opens nothing, and the advice is one for flags", async () => {
   const options = { ...config, ownershipDir: join(directory, "missing"), requireExistingLedger: true };
-  for (const opening of [openRouterLedger(options, () => undefined), openRouterLedgerReader(options)]) {
-    const error = (await opening.catch((cause: unknown) => cause)) as Error;
+  for (const open of [
+    () => openRouterLedger(options, () => undefined),
+    () => openRouterLedgerReader(options),
+  ]) {
+    const error = (await open().catch((cause: unknown) => cause)) as Error;
     expect(error).toMatchObject({
       code: "CELLKIT_ROUTER_LEDGER_ABSENT",
       cause: { code: "CELLKIT_LEDGER_MISSING" },

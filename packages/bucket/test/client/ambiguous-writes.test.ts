@@ -202,13 +202,18 @@ describe("other calls", () => {
     const wrongId = open("s3://cells", { credentials: { ...credentials, accessKeyId: "AKIAWRONG" } });
     await expect(wrongId.put("k", "")).rejects.toMatchObject({ code: "CELLKIT_BUCKET_ACCESS_DENIED" });
     const noBucket = open("s3://other", {});
-    for (const call of [noBucket.get("k"), noBucket.put("k", ""), noBucket.createIfAbsent("k", "")]) {
-      await expect(call).rejects.toMatchObject({ code: "CELLKIT_BUCKET_NO_BUCKET" });
+    const wants = [
+      () => noBucket.get("k"),
+      () => noBucket.put("k", ""),
+      () => noBucket.createIfAbsent("k", ""),
+    ];
+    for (const call of wants) {
+      await expect(call()).rejects.toMatchObject({ code: "CELLKIT_BUCKET_NO_BUCKET" });
     }
     const noStore = await startFaultProxy(server, () => ({ kind: "answer", status: 404, code: "" }));
     const notS3 = open("s3://cells", { endpoint: noStore.endpoint });
-    for (const call of [notS3.get("k"), notS3.createIfAbsent("k", "")]) {
-      await expect(call).rejects.toMatchObject({ code: "CELLKIT_BUCKET_ANSWER" });
+    for (const call of [() => notS3.get("k"), () => notS3.createIfAbsent("k", "")]) {
+      await expect(call()).rejects.toMatchObject({ code: "CELLKIT_BUCKET_ANSWER" });
     }
     const wrongRegion = open("s3://cells", { region: "eu-west-1" });
     await expect(wrongRegion.put("k", "")).rejects.toMatchObject({ code: "CELLKIT_BUCKET_ANSWER" });
