@@ -15,12 +15,12 @@ export async function readCaFile(path: string): Promise<CaRead> {
   if (file.bytes.length > maxCaBytes)
     return { kind: "invalid", problem: `is longer than ${maxCaBytes} bytes` };
   const pem = Buffer.from(file.bytes).toString("latin1");
-  const problem = caProblem(pem);
+  const problem = bundleProblem(pem);
   return problem === undefined ? { kind: "ca", pem } : { kind: "invalid", problem };
 }
 
 /** What is wrong with a bundle. Node would take one without a certificate for "use the system's", or fail on each connection. */
-export function caProblem(pem: string): string | undefined {
+export function bundleProblem(pem: string): string | undefined {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) return "has no PEM certificate";
   return blocks.every(isCertificate) ? undefined : "has a PEM block that is no certificate";

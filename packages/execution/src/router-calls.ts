@@ -1,12 +1,16 @@
 // One call to a router, from the files it needs to what its answer means.
 import type { z } from "zod";
 import { readCaFile } from "./ca-file.ts";
+import { type ClientCertificate, readClientCertificate } from "./client-certificate.ts";
 import { classifyAnswer } from "./core/classify-answer.ts";
 import { parseJson } from "./core/json.ts";
 import { describeIssues } from "./core/schema-issues.ts";
 import {
   caFileTrouble,
+  clientCertificateTrouble,
+  clientRefusedTrouble,
   lostTrouble,
+  type Purpose,
   type Trouble,
   tokenFileTrouble,
   unreachableTrouble,
@@ -21,6 +25,7 @@ import { readTokenFile } from "./token-file.ts";
 const maxBodyBytes = 262_144;
 
 export interface RouterCall {
+  readonly purpose: Purpose;
   readonly method: "GET" | "POST";
   /** From `/v1` on. */
   readonly path: string;
@@ -51,26 +56,47 @@ export async function callRouter<S extends z.ZodType>(
       headers: headersOf(call, files.token),
       body: call.body,
       ca: files.ca,
+      clientCertificate: files.clientCertificate,
       connectTimeoutMs: options.connectTimeoutMs,
       maxBodyBytes,
       signal: time.signal,
     });
-    return read(options.url.origin, exchanged, schema);
+    return read(options, exchanged, call.purpose, schema);
   } finally {
     time.clear();
   }
 }
 
-type Files = { readonly token: string; readonly ca: string | undefined } | { readonly trouble: Trouble };
+interface Files {
+  readonly token: string;
+  readonly ca: string | undefined;
+  readonly clientCertificate: ClientCertificate | undefined;
+}
 
-async function readFiles(options: ResolvedRouterOptions, signal: AbortSignal): Promise<Files> {
-  const { tokenFile, ca, caFile } = options;
+async function readFiles(
+  options: ResolvedRouterOptions,
+  signal: AbortSignal,
+): Promise<Files | { readonly trouble: Trouble }> {
+  const { tokenFile, ca, caFile, clientFiles } = options;
   const token = await inTime(readTokenFile(tokenFile), signal);
   if (token.kind !== "token") return { trouble: tokenFileTrouble(tokenFile, token.problem, token.cause) };
-  if (caFile === undefined) return { token: token.token, ca };
+  const files = { token: token.token, ca, clientCertificate: undefined };
+  const withCa = caFile === undefined ? files : await withCaFile(files, caFile, signal);
+  if (clientFiles === undefined || "trouble" in withCa) return withCa;
+  const client = await inTime(readClientCertificate(clientFiles, signal), signal);
+  if (client.kind === "pair") return { ...withCa, clientCertificate: client };
+  const path = client.kind === "late" ? clientFiles.certFile : client.path;
+  return { trouble: clientCertificateTrouble(path, client.problem, client.cause) };
+}
+
+async function withCaFile(
+  files: Files,
+  caFile: string,
+  signal: AbortSignal,
+): Promise<Files | { readonly trouble: Trouble }> {
   const bundle = await inTime(readCaFile(caFile), signal);
-  if (bundle.kind !== "ca") return { trouble: caFileTrouble(caFile, bundle.problem, bundle.cause) };
-  return { token: token.token, ca: bundle.pem };
+  if (bundle.kind === "ca") return { ...files, ca: bundle.pem };
+  return { trouble: caFileTrouble(caFile, bundle.problem, bundle.cause) };
 }
 
 function headersOf(call: RouterCall, token: string): Record<string, string> {
@@ -83,14 +109,23 @@ function headersOf(call: RouterCall, token: string): Record<string, string> {
   };
 }
 
-function read<S extends z.ZodType>(origin: string, exchanged: Exchanged, schema: S): Called<z.output<S>> {
+function read<S extends z.ZodType>(
+  { url: { origin }, clientFiles }: ResolvedRouterOptions,
+  exchanged: Exchanged,
+  purpose: Purpose,
+  schema: S,
+): Called<z.output<S>> {
+  if (exchanged.kind === "client-refused") {
+    const { cause } = exchanged;
+    return trouble(clientRefusedTrouble(origin, clientFiles?.certFile, reasonOf(cause), cause));
+  }
   if (exchanged.kind === "not-sent") {
     return trouble(unreachableTrouble(origin, reasonOf(exchanged.cause), exchanged.cause));
   }
   if (exchanged.kind === "lost")
     return trouble(lostTrouble(origin, reasonOf(exchanged.cause), exchanged.cause));
   const { status, body } = exchanged;
-  if (status !== 200 && status !== 202) return trouble(classifyAnswer(status, body));
+  if (status !== 200 && status !== 202) return trouble(classifyAnswer(status, body, purpose));
   try {
     const parsed = schema.safeParse(parseJson(body));
     if (parsed.success) return { kind: "value", value: parsed.data };

@@ -1,4 +1,5 @@
-import { caProblem } from "./ca-file.ts";
+import { bundleProblem } from "./ca-file.ts";
+import type { ClientCertificateFiles } from "./client-certificate.ts";
 import type { Pace } from "./core/pace.ts";
 import { parseRouterUrl, type RouterUrl } from "./core/router-url.ts";
 import { ExecutionOptionError } from "./errors.ts";
@@ -13,6 +14,13 @@ export interface RouterClientOptions {
   readonly ca?: string | undefined;
   /** A file with such certificates, the complete bundle; read for each call. */
   readonly caFile?: string | undefined;
+  /**
+   * A file with the certificate to show to an edge that asks for one, PEM, with those that lead to its CA; read for each call.
+   * Together with `clientKeyFile`, or not at all.
+   */
+  readonly clientCertFile?: string | undefined;
+  /** A file with the certificate's private key, PEM, without a passphrase; read for each call. */
+  readonly clientKeyFile?: string | undefined;
   /** Allow `http:` to another machine: the token and all work travel readable. Loopback needs no permission. Default false. */
   readonly allowInsecureHttp?: boolean | undefined;
   /** How long a connection may take, TLS included. Default 5 000. */
@@ -37,6 +45,7 @@ export interface ResolvedRouterOptions {
   readonly tokenFile: string;
   readonly ca: string | undefined;
   readonly caFile: string | undefined;
+  readonly clientFiles: ClientCertificateFiles | undefined;
   readonly connectTimeoutMs: number;
   readonly callTimeoutMs: number;
   readonly submitTimeoutMs: number;
@@ -71,6 +80,7 @@ export function resolveRouterOptions(options: RouterClientOptions): ResolvedRout
     url,
     tokenFile: options.tokenFile,
     ...checkedCa(options),
+    clientFiles: checkedClientFiles(options),
     connectTimeoutMs: ms("connectTimeoutMs", 5_000),
     callTimeoutMs: ms("callTimeoutMs", 30_000),
     submitTimeoutMs: ms("submitTimeoutMs", 60_000),
@@ -97,7 +107,20 @@ export function checkedCa({ ca, caFile }: Pick<RouterClientOptions, "ca" | "caFi
 } {
   if (ca !== undefined && caFile !== undefined)
     throw new ExecutionOptionError("ca", "and caFile exclude each other");
-  const problem = ca === undefined ? undefined : caProblem(ca);
+  const problem = ca === undefined ? undefined : bundleProblem(ca);
   if (problem !== undefined) throw new ExecutionOptionError("ca", problem);
   return { ca, caFile };
+}
+
+/** Where the client certificate and its key lie: both are given, or none. */
+export function checkedClientFiles({
+  clientCertFile: certFile,
+  clientKeyFile: keyFile,
+}: Pick<RouterClientOptions, "clientCertFile" | "clientKeyFile">): ClientCertificateFiles | undefined {
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  if (certFile === undefined)
+    throw new ExecutionOptionError("clientCertFile", "is missing beside clientKeyFile");
+  if (keyFile === undefined)
+    throw new ExecutionOptionError("clientKeyFile", "is missing beside clientCertFile");
+  return { certFile, keyFile };
 }

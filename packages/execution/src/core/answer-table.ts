@@ -73,18 +73,30 @@ export const answers = {
     ...again,
     repeat: "not",
     advice: "no router has ever claimed this id: submit it, under the same id",
-    texts: { 404: ["unknown execution", "unknown execution audit"] },
+    texts: { 404: ["unknown execution"] },
+  },
+  // Only a dispatcher says it, so the router has bound the id.
+  NO_AUDIT: {
+    sent: "yes",
+    next: "same-id",
+    repeat: "not",
+    advice: "the dispatcher has the run and no audit of it; read its record",
+    texts: { 404: ["unknown execution audit"] },
   },
   ID_CONFLICT: {
     ...fix,
     advice:
       "the id is bound to other bytes for ever: find out who sent them; keep the exact bytes of a request",
-    texts: {
-      409: [
-        "execution id already binds different request bytes",
-        "execution id already bound to different request bytes",
-      ],
-    },
+    texts: { 409: ["execution id already binds different request bytes"] },
+  },
+  // The router's ledger took the id for new, and the dispatcher did not: one of them was lost, replaced or passed by.
+  DISPATCHER_CONFLICT: {
+    sent: "yes",
+    next: "operator",
+    repeat: "not",
+    advice:
+      "the dispatcher has other bytes under this id, of which the router's ledger did not know; find out who sent them, never use a new id",
+    texts: { 409: ["execution id already bound to different request bytes"] },
   },
   PIN_CONFLICT: {
     sent: "maybe",
@@ -100,7 +112,6 @@ export const answers = {
       413: [
         "request body exceeds 64 KiB or is empty",
         "prewarm body exceeds 64 KiB or is empty",
-        "request body exceeds 64 KiB",
         "prewarm request exceeds 64 KiB",
         "invalid or oversized parent request",
         "parent request too large",
@@ -168,9 +179,10 @@ export const answers = {
     advice:
       "the dispatcher did not admit it and the id is used up; correct the request and submit it under a new id",
     texts: {
-      400: ["invalid execution request", "invalid prewarm request"],
+      400: ["invalid execution request"],
       403: ["egress policy refused execution request"],
-      422: ["request refused", "sealed prewarm verification refused"],
+      413: ["request body exceeds 64 KiB"],
+      422: ["request refused"],
     },
   },
   AT_CAPACITY: {
@@ -229,14 +241,28 @@ export const answers = {
     next: "same-id",
     repeat: "not",
     advice: "the pinned dispatcher gave no answer; a prewarm may be repeated freely",
+    texts: { 503: ["pinned prewarm unavailable; no fallback"] },
+  },
+  PREWARM_BUSY: {
+    sent: "yes",
+    next: "same-id",
+    repeat: "not",
+    advice:
+      "the pinned dispatcher had no room for it, or runs another; a prewarm uses up no id, so repeat it later",
     texts: {
       503: [
-        "pinned prewarm unavailable; no fallback",
         "prewarm already in progress",
         "prewarm admission refused",
         "verified template no longer observable in serving cache",
       ],
-      422: ["prewarm admission refused"],
+    },
+  },
+  PREWARM_REFUSED: {
+    ...refused,
+    advice: "the pinned dispatcher refused it; correct the request, whose id a prewarm does not use up",
+    texts: {
+      400: ["invalid prewarm request"],
+      422: ["prewarm admission refused", "sealed prewarm verification refused"],
     },
   },
   PARENT_REFUSED: {

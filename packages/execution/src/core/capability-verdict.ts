@@ -23,7 +23,8 @@ export interface UnavailableVerdict {
   readonly reason: string;
   /**
    * What lies under it, where something was found: a code of the system or of TLS (`ECONNREFUSED`, `ENOTFOUND`,
-   * `SELF_SIGNED_CERT_IN_CHAIN`, `ENOENT`), `CELLKIT_EXECUTION_CA_FILE`, or `URL_HAS_ROUTE`: the URL ends with a route itself.
+   * `SELF_SIGNED_CERT_IN_CHAIN`, `ENOENT`), `CELLKIT_EXECUTION_CA_FILE`, `CELLKIT_EXECUTION_CLIENT_CERTIFICATE`,
+   * `CELLKIT_EXECUTION_CLIENT_REFUSED`, or `URL_HAS_ROUTE`: the URL ends with a route itself.
    */
   readonly cause?: string;
 }

@@ -10,10 +10,15 @@ export type Next = "same-id" | "never" | "operator";
 /** Which calls the client makes again by itself until a deadline: submissions and reads, reads only, or none. */
 export type Repeat = "always" | "reads" | "not";
 
+/** What a call is made for. The first three are parts of a course, a prewarm is a call by itself. */
+export type Purpose = "submit" | "result" | "cancel" | "prewarm";
+
 /** Failures without an answer that could be read. */
 export type LocalCode =
   | "CELLKIT_EXECUTION_TOKEN_FILE"
   | "CELLKIT_EXECUTION_CA_FILE"
+  | "CELLKIT_EXECUTION_CLIENT_CERTIFICATE"
+  | "CELLKIT_EXECUTION_CLIENT_REFUSED"
   | "CELLKIT_EXECUTION_UNREACHABLE"
   | "CELLKIT_EXECUTION_ANSWER_LOST"
   | "CELLKIT_EXECUTION_ANSWER_UNUSABLE";
@@ -30,6 +35,8 @@ export interface Trouble {
   readonly what: string;
   /** What to do, for the message. */
   readonly advice: string;
+  /** Whether the answer was in words that a router, dispatcher or edge is known to use, and not in others' or none. */
+  readonly wordsKnown?: boolean;
   readonly status?: number | undefined;
   readonly routerText?: string | undefined;
   readonly reason?: string | undefined;
@@ -60,6 +67,43 @@ export function caFileTrouble(path: string, problem: string, cause?: unknown): T
     repeat: "reads",
     what: `the CA file ${path} ${problem}`,
     advice: "write the complete bundle of PEM certificates into it",
+    cause,
+  };
+}
+
+/** The client certificate or its key cannot be used: nothing was sent. */
+export function clientCertificateTrouble(path: string, problem: string, cause?: unknown): Trouble {
+  return {
+    code: "CELLKIT_EXECUTION_CLIENT_CERTIFICATE",
+    sent: "no",
+    next: "same-id",
+    repeat: "reads",
+    what: `the client certificate's file ${path} ${problem}`,
+    advice: "write the certificate and its own key, PEM, into the two files",
+    cause,
+  };
+}
+
+/** An edge wants a client certificate, or another one: nothing was sent. It is tried again, as both sides read their files again. */
+export function clientRefusedTrouble(
+  origin: string,
+  certFile: string | undefined,
+  reason: string,
+  cause?: unknown,
+): Trouble {
+  return {
+    code: "CELLKIT_EXECUTION_CLIENT_REFUSED",
+    sent: "no",
+    next: "same-id",
+    repeat: "always",
+    what:
+      certFile === undefined
+        ? `${origin} serves only clients with a certificate, and this one has none (${reason})`
+        : `${origin} did not take the client certificate in ${certFile} (${reason})`,
+    advice:
+      certFile === undefined
+        ? "give clientCertFile and clientKeyFile"
+        : "check its dates, and that its CA is one that the edge was given for its clients",
     cause,
   };
 }

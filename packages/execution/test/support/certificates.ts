@@ -27,12 +27,13 @@ export interface Authority {
   issue(subjectAltName: string): Promise<{ cert: string; key: string }>;
 }
 
-export async function createAuthority(): Promise<Authority> {
-  const directory = await testDirectory();
+/** @param directory where it lives; without one, as long as the test */
+export async function createAuthority(directory?: string): Promise<Authority> {
+  const place = directory ?? (await testDirectory());
   const make = async (name: string, subjectAltName: string | undefined) => {
-    const [cert, key] = [`${directory}/${name}.pem`, `${directory}/${name}.key`];
+    const [cert, key] = [`${place}/${name}.pem`, `${place}/${name}.key`];
     const signer =
-      subjectAltName === undefined ? [] : ["-CA", `${directory}/ca.pem`, "-CAkey", `${directory}/ca.key`];
+      subjectAltName === undefined ? [] : ["-CA", `${place}/ca.pem`, "-CAkey", `${place}/ca.key`];
     const names = subjectAltName === undefined ? [] : ["-addext", `subjectAltName=${subjectAltName}`];
     const what = [
       "req",

@@ -1,12 +1,18 @@
 import { expect, test } from "vitest";
-import { singleConnection } from "../src/exchange.ts";
+import { singleConnection } from "../src/single-connection.ts";
 import { rawRouter } from "./support/raw-router.ts";
 
 test("a second connection of one call is refused without dialling", async () => {
   await using router = await rawRouter(() => undefined);
   const { hostname, host, port, protocol } = new URL(router.url);
   let connected = 0;
-  const connect = singleConnection({ ca: undefined, connectTimeoutMs: 5_000 }, () => connected++);
+  const call = {
+    ca: undefined,
+    clientCertificate: undefined,
+    connectTimeoutMs: 5_000,
+    signal: new AbortController().signal,
+  };
+  const connect = singleConnection(call, () => connected++);
   const dial = () =>
     new Promise((resolve) =>
       connect({ hostname, host, port, protocol }, (error, socket) => resolve(error ?? socket)),
