@@ -1,11 +1,13 @@
-// `npm run check:packages`: build, pack, publint and attw on the tarballs, API reports. `npm run api` rewrites the reports.
+// `npm run check:packages`: build, pack, publint and attw on the tarballs, API reports, daemons as
+// images hold them. `npm run api` rewrites the reports.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Extractor, ExtractorConfig, ExtractorLogLevel } from "@microsoft/api-extractor";
+import { tryPackedDaemons } from "./packed-daemons.ts";
 import { run, runSteps } from "./processes.ts";
-import { type Package, packages, root } from "./workspace.ts";
+import { type Package, packageManager, packages, root } from "./workspace.ts";
 
 const updateReports = process.argv.includes("--api");
 const work = mkdtempSync(join(tmpdir(), "cellkit-packages-"));
@@ -91,7 +93,7 @@ await runSteps([
     "pack",
     async () => {
       for (const { path, manifest } of published) {
-        const packed = spawnSync("npx", ["-y", pnpm(), "pack", "--pack-destination", work], {
+        const packed = spawnSync("npx", ["-y", packageManager(), "pack", "--pack-destination", work], {
           cwd: path,
           encoding: "utf8",
         });
@@ -109,6 +111,7 @@ await runSteps([
     () => each((tarball) => run("attw", ["--profile", "esm-only", "--no-emoji", "--quiet", tarball])),
   ],
   ["changesets", changesets],
+  ["packed daemons", tryPackedDaemons],
 ]);
 
 /** Runs a check on every tarball and answers the worst exit code. */
@@ -134,9 +137,4 @@ async function changesets(): Promise<number> {
   for (const { manifest } of missing)
     console.error(`${manifest.name} has neither a release nor a changeset: npx changeset`);
   return missing.length === 0 ? 0 : 1;
-}
-
-function pnpm(): string {
-  return (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { packageManager: string })
-    .packageManager;
 }

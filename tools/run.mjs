@@ -16,6 +16,7 @@ const tasks = {
   "check:packages": ["tools/packages.ts"],
   demo: ["examples/demo/src/main.ts"],
   format: ["tools/format.ts"],
+  "pack-daemon": ["tools/pack-daemon.ts"],
   test: ["tools/test.ts", "sample"],
   "test:long": ["tools/test.ts", "long"],
 };

@@ -9,8 +9,14 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
 /** The parts of a package.json that the tools read. */
 export interface Manifest {
   name: string;
+  version?: string;
+  description?: string;
+  license?: string;
+  type?: string;
+  engines?: Record<string, string>;
   private?: boolean;
   exports?: Record<string, unknown>;
+  publishConfig?: { exports?: Record<string, unknown> };
   bin?: Record<string, string>;
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
@@ -39,4 +45,10 @@ export function packages(): Package[] {
         manifest: JSON.parse(readFileSync(join(path, "package.json"), "utf8")) as Manifest,
       };
     });
+}
+
+/** The pnpm that this workspace is pinned to, as npx takes it: `pnpm@<version>`. */
+export function packageManager(): string {
+  return (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { packageManager: string })
+    .packageManager;
 }
