@@ -1,5 +1,6 @@
 // TLS of the listener: the pair in use, its renewal, and what is no pair.
 import { execFileSync } from "node:child_process";
+import { utimesSync } from "node:fs";
 import { copyFile, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -98,6 +99,45 @@ describe.runIf(hasOpenssl())("a router that speaks TLS", () => {
       async () => (await ask(port, request, trust)).peer.subject.CN === "first",
     );
     watch.close();
+  });
+
+  it("takes a change of its files once they are still, once, and none after the end of its watch", async () => {
+    const files = makeSelfSigned(directory, "pair");
+    const heard: string[] = [];
+    const listeners = { onChange: () => heard.push("change"), onProblem: () => heard.push("problem") };
+    const watch = watchCertificate(files, { ...listeners, intervalMs: 40 });
+    let touches = 0;
+    const touch = () => {
+      touches += 1;
+      utimesSync(files.certPath, touches, touches);
+    };
+    // Between any two looks the files change.
+    const touching = setInterval(touch, 5);
+    const startedMs = performance.now();
+    await until("five looks", () => performance.now() - startedMs > 240);
+    clearInterval(touching);
+    expect(heard).toEqual([]);
+    touch();
+    await until("the change", () => heard.length > 0);
+    await writeFile(`${files.keyPath}.next`, "nothing of a key");
+    await rename(`${files.keyPath}.next`, files.keyPath);
+    await until("the problem", () => heard.length > 1);
+    touch();
+    await until("it again", () => heard.length > 2);
+    watch.close();
+    // By another watch, which hears of two changes, it is known that this one had its time.
+    let otherHeard = 0;
+    let touchedMs = 0;
+    const other = watchCertificate(files, { ...listeners, onProblem: () => otherHeard++, intervalMs: 40 });
+    await until("another watch", () => {
+      if (performance.now() - touchedMs > 150) {
+        touch();
+        touchedMs = performance.now();
+      }
+      return otherHeard > 1;
+    });
+    other.close();
+    expect(heard).toEqual(["change", "problem", "problem"]);
   });
 
   it.each([

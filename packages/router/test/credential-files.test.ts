@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type CredentialError, type CredentialFileOptions, createCredentialFiles } from "../src/index.ts";
 import { openTestRouter, tokens, writeTokens } from "./support/router.ts";
 import { ScriptedBackend } from "./support/scripted-backend.ts";
@@ -25,7 +25,10 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "cellkit-router-tokens-"));
   files = writeTokens(directory);
 });
-afterEach(() => rmSync(directory, { recursive: true }));
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(directory, { recursive: true });
+});
 
 const open = (options: Partial<CredentialFileOptions> = {}) =>
   createCredentialFiles({ ...files, ...options });
@@ -73,6 +76,26 @@ describe("tokens are read", () => {
     // Other times, the same bytes: read again, and found equal.
     expect(source.load().client[0]).toBe(first.client[0]);
   });
+
+  it.each([
+    ["written over with as many bytes", () => writeFileSync(files.client, another.slice(0, 27))],
+    [
+      "replaced by one of as many bytes and the same times",
+      () => {
+        writeFileSync(`${files.client}.new`, another.slice(0, 27));
+        utimesSync(`${files.client}.new`, 1, 1);
+        renameSync(`${files.client}.new`, files.client);
+      },
+    ],
+  ])("anew when a file that has settled was %s", (_how, change) => {
+    expect(tokens.client).toHaveLength(27);
+    utimesSync(files.client, 1, 1);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60_000 });
+    const source = open();
+    expect(texts(source.load().client)).toEqual([tokens.client]);
+    change();
+    expect(texts(source.load().client)).toEqual([another.slice(0, 27)]);
+  });
 });
 
 describe("tokens cannot be used", () => {
@@ -105,6 +128,14 @@ describe("tokens cannot be used", () => {
       message: expect.stringMatching(message),
     });
     expect(error?.message).not.toMatch(/client-client|discovery-discovery/);
+  });
+
+  it("when client and backend have one token, also without discovery or where discovery may fail alone", () => {
+    writeFileSync(files.client, tokens.backend);
+    for (const options of [{}, { isolateCapability: true }])
+      expect(problemOf(options)?.message).toMatch(/client token equals the backend token/);
+    const { client, backend } = files;
+    expect(() => createCredentialFiles({ client, backend }).load()).toThrow(/equals the backend token/);
   });
 
   it("when a path is a directory, or a pipe that nobody writes to", () => {

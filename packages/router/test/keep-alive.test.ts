@@ -1,7 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { describe, expect, it } from "vitest";
-import { openTestRouter } from "./support/router.ts";
+import { describe, expect, inject, it } from "vitest";
+import type { RouterLimits } from "../src/index.ts";
+import { rawCall } from "./support/raw-call.ts";
+import { openTestRouter, tokens } from "./support/router.ts";
 import { until } from "./support/until.ts";
 
 /** A dispatcher that keeps connections, as Node's own servers do; `connections` says on which one each call came. */
@@ -38,8 +40,8 @@ async function openKeeping(answer: (path: string) => string = () => '{"requestId
   return keeping;
 }
 
-const open = ({ origin }: { origin: string }, keepAlive: boolean) =>
-  openTestRouter([], { backends: { origins: async () => [origin] }, keepAlive });
+const open = ({ origin }: { origin: string }, keepAlive: boolean, limits: RouterLimits = {}) =>
+  openTestRouter([], { backends: { origins: async () => [origin] }, keepAlive, limits });
 
 describe("connections to a dispatcher", () => {
   it("are one for each call, unless asked otherwise", async () => {
@@ -70,6 +72,22 @@ describe("connections to a dispatcher", () => {
       { call: "GET /v1/executions/run-1", connection: 0 },
       { call: "GET /v1/health", connection: 0 },
       { call: "POST /v1/executions", connection: 2 },
+    ]);
+  });
+
+  it("are not used for prewarming, which nobody may send twice either", async () => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, true);
+    await router.submit("run-1");
+    const answer = await rawCall(
+      router.port,
+      `POST /v1/artifacts/prewarm HTTP/1.1\r\nAuthorization: Bearer ${tokens.client}\r\nX-Celln-Backend: ${dispatcher.origin}\r\nContent-Length: 2\r\n\r\n{}`,
+    );
+    expect(answer?.status).toBe(202);
+    await router.read("/v1/executions/run-1");
+    expect(dispatcher.calls.slice(-2)).toEqual([
+      { call: "POST /v1/artifacts/prewarm", connection: 2 },
+      { call: "GET /v1/executions/run-1", connection: 0 },
     ]);
   });
 
@@ -107,6 +125,44 @@ describe("connections to a dispatcher", () => {
     expect((await router.read("/v1/executions/run-1"))?.status).toBe(503);
   });
 
+  it.each([
+    ["ends", (socket: Socket) => void socket.end("HTTP/1.1 200 OK\r\nX:")],
+    [
+      "is reset",
+      (socket: Socket) => void socket.write("HTTP/1.1 200 OK\r\nX:", () => socket.resetAndDestroy()),
+    ],
+    ["is silent", () => undefined],
+  ])("whose answer %s before it is whole are not tried again", async (_how, cut) => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, true, { operationMs: 200 });
+    await router.submit("run-1");
+    dispatcher.cut = (socket) => {
+      cut(socket);
+      return true;
+    };
+    expect((await router.read("/v1/executions/run-1"))?.status).toBe(503);
+    expect(dispatcher.calls.slice(2)).toEqual([{ call: "GET /v1/executions/run-1", connection: 0 }]);
+  });
+
+  it("on which something comes that nobody asked for are ended, and it is nobody's answer", async () => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, true);
+    await router.submit("run-1");
+    dispatcher.sockets[0]?.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison");
+    await until("the end", () => dispatcher.sockets[0]?.destroyed, 2_000);
+    expect((await router.read("/v1/executions/run-1"))?.body).toBe('{"requestId":"run-1"}');
+    expect(dispatcher.calls.at(-1)?.connection).toBe(2);
+  });
+
+  it.runIf(inject("size") === "long")("that nobody uses are ended after four seconds", async () => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, true);
+    const startedMs = performance.now();
+    await router.submit("run-1");
+    await until("the end", () => dispatcher.sockets[0]?.destroyed, 5_500);
+    expect(performance.now() - startedMs).toBeGreaterThan(3_900);
+  });
+
   it("are at most 32 for each dispatcher", async () => {
     await using dispatcher = await openKeeping();
     await using router = await open(dispatcher, true);
@@ -132,7 +188,8 @@ describe("connections to a dispatcher", () => {
     await router.read("/v1/executions/run-1");
     expect(dispatcher.sockets.some(({ destroyed }) => !destroyed)).toBe(true);
     await router[Symbol.asyncDispose]();
-    await until("the end of all", () => dispatcher.sockets.every(({ destroyed }) => destroyed));
+    // Sooner than they would end by themselves.
+    await until("the end of all", () => dispatcher.sockets.every(({ destroyed }) => destroyed), 2_000);
   });
 
   it("carry an answer of several packets wholly", async () => {

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { resolveAt } from "../src/resolve-names.ts";
 import { DnsServer } from "./support/dns-server.ts";
 
@@ -31,4 +31,13 @@ it.each([
   await using server = await DnsServer.open();
   server.state = state;
   await expect(asked(server)).rejects.toMatchObject({ code });
+});
+
+it.runIf(inject("size") === "long")("a server that says nothing is given up after two tries", async () => {
+  await using server = await DnsServer.open();
+  server.state = { kind: "silent" };
+  const startedMs = performance.now();
+  await expect(asked(server)).rejects.toMatchObject({ code: "ETIMEOUT" });
+  expect(performance.now() - startedMs).toBeLessThan(5_000);
+  expect(server.questionCount).toBe(4);
 });

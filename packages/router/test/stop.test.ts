@@ -85,6 +85,20 @@ describe("a router that stops", () => {
     expect(backend.calls).toEqual([]);
   });
 
+  it("and may not wait does not wait for a ledger that looks up", async () => {
+    await using backend = await ScriptedBackend.open();
+    const ledger = await openMemoryLedger();
+    await using router = await openTestRouter([backend], {
+      ledger: Object.assign(ledger, { lookup: () => new Promise<never>(() => undefined) }),
+    });
+    const answer = router.read("/v1/executions/run-1");
+    await until("the request", () => router.router.counts().running === 1);
+    const stopped = router.router.stop({ signal: AbortSignal.abort() });
+    expect((await answer)?.body).toBe('{"error":"execution ownership unavailable"}');
+    await stopped;
+    expect(backend.calls).toEqual([]);
+  });
+
   it("and may not wait sends no POST behind a claim that was in time", async () => {
     await using backend = await ScriptedBackend.open();
     const abort = new AbortController();

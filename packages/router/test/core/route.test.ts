@@ -75,6 +75,7 @@ describe("an origin", () => {
     ["http://n:http", /usable host/],
     ["http://::1", /usable host/],
     ["http://a\u0000", /more than/],
+    ["http://user@n", /more than/],
     [`http://${"a".repeat(1_020)}`, /longer/],
     ["https://n", /https/],
   ])("cannot be %j", (text, problem) => {

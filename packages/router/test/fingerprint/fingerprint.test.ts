@@ -63,7 +63,8 @@ describe("a token's generation", () => {
   it("is 16 bits, of the ledger and the role, the same for the same token", async () => {
     const one = new TokenGenerations("ledger-1");
     const found = await one.of("client", credentials.client);
-    expect(found).toMatch(/^[0-9a-f]{4}$/);
+    // Replicas of two versions must say the same, and whoever guesses must pay for scrypt (N = 16,384) each time.
+    expect(found).toBe("1092");
     expect(await new TokenGenerations("ledger-1").of("client", credentials.client)).toBe(found);
     const others = [
       await new TokenGenerations("ledger-2").of("client", credentials.client),
@@ -151,9 +152,10 @@ describe("replicas on one ledger", () => {
 
   it("a replica that is gone is not compared, and a stranger's file is none", async () => {
     const { replicas, notes, heard } = await watch("a");
-    await notes.write("b", formatFingerprint({ ...own, replica: "b" }));
+    // Whose it is, its place says.
+    await notes.write("b", formatFingerprint({ ...own, replica: "z" }));
     await replicas.look();
-    expect(heard.length).toBeGreaterThan(0);
+    expect(new Set(heard.map(({ replica }) => replica))).toEqual(new Set(["b"]));
     const folder = join(directory, "cellkit-router");
     await writeFile(join(folder, "cellkit-router-c.fingerprint"), "hello");
     await writeFile(join(folder, "notes.json"), "{}");
@@ -161,6 +163,13 @@ describe("replicas on one ledger", () => {
     await utimes(join(folder, "cellkit-router-b.fingerprint"), old, old);
     await replicas.look();
     expect([replicas.mismatches, replicas.replicaCount]).toEqual([[], 1]);
+    const left = async () => (await notes.list()).map(({ replica }) => replica).sort();
+    expect(await left()).toEqual(["a", "b", "c"]);
+    // An hour later it is litter.
+    const older = new Date(Date.now() - 3_700_000);
+    await utimes(join(folder, "cellkit-router-b.fingerprint"), older, older);
+    await replicas.look();
+    expect(await left()).toEqual(["a", "c"]);
     await replicas.close();
   });
 
@@ -210,6 +219,33 @@ describe("replicas on one ledger", () => {
     });
     await replicas.close();
   });
+});
+
+it.each([
+  ["every so often", { intervalMs: 20, tokenIntervalMs: 3_600_000 }],
+  ["when a token has changed", { intervalMs: 3_600_000, tokenIntervalMs: 20 }],
+])("a replica writes and looks by itself %s", async (_when, intervals) => {
+  const written: (string | undefined)[] = [];
+  let now = credentials;
+  const watch = new ReplicaWatch({
+    replica: "a",
+    ledgerId: "id",
+    notes: {
+      write: async (_replica, text) => void written.push(parseFingerprint(text)?.tokens?.client),
+      list: async () => [],
+      remove: async () => undefined,
+      close: async () => undefined,
+    },
+    credentials: { load: () => now },
+    list: [],
+    onMismatch: () => undefined,
+    onFailure: () => undefined,
+    ...intervals,
+  });
+  await watch.look();
+  now = { ...credentials, client: [Buffer.from("client-token-of-this-test-2")] };
+  await until("another look", () => new Set(written).size === 2, 5_000);
+  await watch.close();
 });
 
 it.each([

@@ -66,6 +66,14 @@ describe("runs are reconciled with their owners", () => {
     expect(new Set(second.calls.slice(sent).map(({ call }) => call))).toEqual(new Set(["read"]));
   });
 
+  it("an owner that is not in the list is not asked, and sees no token", async () => {
+    await using removed = await dispatcher({ token: tokens.backend, run: "hold" });
+    await claim("run-1", removed.origin);
+    expect((await reconcile(["run-1"])).states).toEqual(["removed"]);
+    expect((await reconcile(["run-1"], true)).states).toEqual(["removed"]);
+    expect(removed.calls).toEqual([]);
+  });
+
   it("a dispatcher that was restarted says that its run was interrupted, and one that is gone says nothing", async () => {
     for (const [id, to] of [["cut", first] as const, ["silent", second] as const]) {
       await claim(id, to.origin);
@@ -120,6 +128,8 @@ describe("an answer", () => {
     [404, '{"error":"unknown execution"}', { kind: "none" }],
     [404, '{"error":"not found"}', { kind: "unknown", why: 'status 404, "not found"' }],
     [404, "", { kind: "unknown", why: "status 404" }],
+    [503, '{"error":"interrupted execution; outcome uncertain"}', { kind: "interrupted" }],
+    [503, '{"error":"node at capacity"}', { kind: "unknown", why: 'status 503, "node at capacity"' }],
     [401, '{"error":"unauthorized"}', { kind: "unknown", why: 'status 401, "unauthorized"' }],
   ])("of %i %s says no more than it does", (status, body, knowledge) => {
     expect(knowledgeOf("x", { status, body })).toEqual(knowledge);
