@@ -13,7 +13,6 @@ const schema = z.strictObject({
 async function parse(...argv: string[]): Promise<unknown> {
   let given: unknown;
   const command = defineCommand<typeof schema, CommandContext>({
-    summary: "Test",
     schema,
     run: async (config) => {
       given = config;
@@ -23,6 +22,7 @@ async function parse(...argv: string[]): Promise<unknown> {
   const parsed = withShortFlags(command, { "-H": "--header", "-i": "--include" }).parse({
     name: "test",
     version: "1",
+    description: "Test.",
     argv,
     env: {},
   });

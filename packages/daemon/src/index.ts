@@ -5,6 +5,8 @@ export {
   type CommandGroup,
   commandGroup,
   defineCommand,
+  type ListedCommand,
+  listedCommand,
   type ParsedCommand,
   type ParseIdentity,
   parseCommand,

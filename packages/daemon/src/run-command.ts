@@ -34,7 +34,7 @@ export interface CommandProgram {
  */
 export async function runCommand(program: CommandProgram): Promise<never> {
   requireNode(program.name);
-  const parsed = parseOrExit(program);
+  const parsed = await parseOrExit(program);
   const stopping = new AbortController();
   const releases = new ReleaseStack();
   const note = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -81,13 +81,14 @@ async function written(stream: NodeJS.WriteStream): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
-function parseOrExit({
+async function parseOrExit({
   name,
   version,
   commands,
-}: CommandProgram): Extract<ParsedCommand<CommandContext>, { kind: "run" }> {
+}: CommandProgram): Promise<Extract<ParsedCommand<CommandContext>, { kind: "run" }>> {
   try {
-    const parsed = parseCommand(commands, { name, version, argv: process.argv.slice(2), env: process.env });
+    const argv = process.argv.slice(2);
+    const parsed = await parseCommand(commands, { name, version, argv, env: process.env });
     if (parsed.kind === "run") return parsed;
     process.stdout.write(parsed.text);
     return process.exit(exitCodes.clean);

@@ -51,7 +51,6 @@ export const bucketServeOptions = z
 
 /** The command. */
 export const bucketServe = defineCommand<typeof bucketServeOptions, CommandContext>({
-  summary: "Serve a directory as an S3 bucket",
   description:
     "Serves a directory as an S3 bucket with conditional writes, until a signal ends it. Prints the environment by which `cellkit deploy` and `cellkit-celld` find it, for a shell to read; a secret that was given to it is not printed.",
   schema: bucketServeOptions,

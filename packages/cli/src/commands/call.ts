@@ -101,7 +101,6 @@ export const callOptions = z
   });
 
 const command = defineCommand<typeof callOptions, CommandContext>({
-  summary: "Call a cell through any node of the fleet",
   description:
     "Calls a cell through any live node of the fleet, signed with the fleet's key as nodes call each other: whoever can read the bucket can call every cell. A call is made again only when it is proven that nothing ran.",
   schema: callOptions,

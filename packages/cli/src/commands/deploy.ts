@@ -22,7 +22,6 @@ export const deployOptions = z.strictObject({
 
 /** The command. */
 export const deploy = defineCommand<typeof deployOptions, CommandContext>({
-  summary: "Bundle a Wrangler project and make it the fleet's deployment",
   description:
     "Bundles a Wrangler project and makes it the fleet's deployment. Nodes that run nothing yet start it within seconds; others adopt it when they are restarted. Doing it twice changes nothing.",
   schema: deployOptions,

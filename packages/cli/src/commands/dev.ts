@@ -41,7 +41,6 @@ const drainMs = 12_000;
 
 /** The command. */
 export const dev = defineCommand<typeof devOptions, CommandContext>({
-  summary: "Run a project on a fleet of this machine",
   description:
     "Starts a bucket and a fleet on this machine with the project deployed, and rolls the fleet, node after node, when files change. Prints the nodes' URLs. Ctrl-C ends all of it at once: what was acknowledged is in the data directory, and there the next time.",
   schema: devOptions,

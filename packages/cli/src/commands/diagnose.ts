@@ -63,7 +63,6 @@ export const diagnoseOptions = z
 
 /** The command. */
 export const diagnose = defineCommand<typeof diagnoseOptions, CommandContext>({
-  summary: "Tell what is wrong with the nodes of a fleet",
   description:
     "Asks each node of a fleet for a signed proof of who it is, and tells what stands in the way: unreachable, not-a-node, wrong-node, wrong-key, clock-skew, wrong-version, not-ready; draining and gone are no trouble. Changes nothing.",
   schema: diagnoseOptions,

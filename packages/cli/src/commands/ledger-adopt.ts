@@ -15,7 +15,6 @@ export const ledgerAdoptOptions = z.strictObject({
 
 /** The command. */
 export const ledgerAdopt = defineCommand<typeof ledgerAdoptOptions, CommandContext>({
-  summary: "Mark a directory of the original router as a ledger",
   description:
     "Leaves the mark of creation (cellkit.ledger) in a directory that only the original router has used, so that routers that require a ledger start on it. Its records stay as they are, routers of the original go on beside it, and the way back is to do nothing. A directory without a single record is refused: it may be a mount that is missing. Looking, verifying and exporting need no adoption.",
   schema: ledgerAdoptOptions,

@@ -19,7 +19,6 @@ export const ledgerExportOptions = z.strictObject({
 
 /** The command. */
 export const ledgerExport = defineCommand<typeof ledgerExportOptions, CommandContext>({
-  summary: "Write all bindings of a ledger to a file",
   description:
     "Writes every binding of a ledger to a file of JSON lines, whose last line has their count and a digest, so that a file that was cut is noticed. Writes nothing to the ledger: a copy, a read-only mount and a directory of the original router will do. Standard error has the count and a digest of the bindings, as `verify` of a ledger has it. Stop the routers first: what is claimed meanwhile may be missing. A corrupt record ends it, since an export without it would free an id that is taken.",
   schema: ledgerExportOptions,

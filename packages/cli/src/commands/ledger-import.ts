@@ -47,7 +47,6 @@ export const ledgerImportOptions = z.strictObject({
 
 /** The command. */
 export const ledgerImport = defineCommand<typeof ledgerImportOptions, CommandContext>({
-  summary: "Write the bindings of an export into a ledger",
   description:
     "Writes the bindings of an export into a ledger of any kind, durably, and never over one that is there. The file is checked whole before anything is written. With --dry-run nothing is: what is present, missing or in the way is counted, and that everything is present proves that a move lost nothing. When it breaks off, the same command goes on from there. A record's age and its mark for a sweep are not taken along: both begin anew.",
   schema: ledgerImportOptions,

@@ -20,7 +20,6 @@ export const ledgerLsOptions = z.strictObject({
 
 /** The command. */
 export const ledgerLs = defineCommand<typeof ledgerLsOptions, CommandContext>({
-  summary: "List what lies in a ledger",
   description:
     "Lists the records of a ledger: the hash of each id (the ids themselves are stored nowhere), how old, and who owns it. Takes no lock and writes nothing; a copy and a read-only mount will do, and so will a directory of the original router.",
   schema: ledgerLsOptions,

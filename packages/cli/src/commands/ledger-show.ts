@@ -36,7 +36,6 @@ export const ledgerShowOptions = z
 
 /** The command. */
 export const ledgerShow = defineCommand<typeof ledgerShowOptions, CommandContext>({
-  summary: "Show whom an id belongs to",
   description:
     "Shows the record of one id: its owner, the hash of the body that claimed it, and when. Takes no lock and writes nothing; a copy and a read-only mount will do, and so will a directory of the original router.",
   schema: ledgerShowOptions,

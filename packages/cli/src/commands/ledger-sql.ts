@@ -21,7 +21,6 @@ export const ledgerSqlOptions = z.strictObject({
 
 /** The command. */
 export const ledgerSql = defineCommand<typeof ledgerSqlOptions, CommandContext>({
-  summary: "Print the SQL that makes a ledger's table",
   description:
     "Prints the statement that makes the one table of all ledgers of a PostgreSQL database, for an administrator where the routers' role may not create tables. Connects to nothing.",
   schema: ledgerSqlOptions,

@@ -17,7 +17,6 @@ export const ledgerVerifyOptions = z.strictObject({
 
 /** The command. */
 export const ledgerVerify = defineCommand<typeof ledgerVerifyOptions, CommandContext>({
-  summary: "Look for corrupt and foreign records in a ledger",
   description:
     "Reads every record of a ledger, and tells what cannot be read, what is nothing of a ledger's, and marks for a sweep that have no record. Other ledgers below a directory are named, and so is what a crash left there; both are no trouble. The last line is a digest of all bindings, whatever their order: two ledgers that bind the same have the same. Takes no lock and writes nothing; a copy and a read-only mount will do, and so will a directory of the original router.",
   schema: ledgerVerifyOptions,

@@ -25,7 +25,6 @@ export const peerRotateOptions = z.strictObject({
 
 /** The command. */
 export const peerRotate = defineCommand<typeof peerRotateOptions, CommandContext>({
-  summary: "Replace the fleet's key while the fleet serves",
   description:
     "Replaces the fleet's key while the fleet serves: 1. nodes accept a second key, 2. they sign with it, 3. it becomes the fleet's key, 4. the old one is refused. Before each step every live node must have followed the one before. When it is ended on the way, the fleet works on; calling it again goes on from there.",
   schema: peerRotateOptions,

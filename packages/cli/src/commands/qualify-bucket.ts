@@ -49,7 +49,6 @@ export const qualifyBucketOptions = z.strictObject({
 
 /** The command. */
 export const qualifyBucketCommand = defineCommand<typeof qualifyBucketOptions, CommandContext>({
-  summary: "Find out whether a bucket keeps its conditions when many write at once",
   description:
     "Finds out whether a bucket may be trusted with claims, leases and pointers: first one writer, step by step; then many that race to create a key, and to replace it. Each race must have one winner, whose content stands and is read by everybody at once. Run it for each store, and again whenever the store was upgraded.",
   schema: qualifyBucketOptions,

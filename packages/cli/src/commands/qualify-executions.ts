@@ -95,7 +95,6 @@ const hookNames = {
 
 /** The command. */
 export const qualifyExecutionsCommand = defineCommand<typeof qualifyExecutionsOptions, CommandContext>({
-  summary: "Try the acceptance list of an execution plane, and write evidence",
   description:
     "Submits executions to a deployed plane, and looks past the routers at its dispatchers: two nodes, submission and repeat, timeout, cancellation, ambiguous acceptance, loss of a replica and of a node, rotation, upgrade, rollback. What has to be killed, cut and started is done by commands of yours; what no command was given for is told as not shown. Runs real work: choose requests without effects. The evidence has times, versions, digests, every execution, and what was not shown.",
   schema: qualifyExecutionsOptions,

@@ -57,7 +57,6 @@ export const qualifyLedgerOptions = z
 
 /** The command. */
 export const qualifyLedgerCommand = defineCommand<typeof qualifyLedgerOptions, CommandContext>({
-  summary: "Find out whether a place keeps what a ledger promises",
   description:
     "Finds out whether a directory, a bucket or a database may hold a ledger, with several processes: claims that race, processes that are killed, restarted and frozen in the middle of claims; in a directory also its lock, links, renames, fsync, and what other processes see at once. It works in a probe of its own beside the ledger (cellkit-qualify-…), and removes it; one that a kill -9 left may be removed by hand. A directory must be there: none is made. Memory file systems are refused. What cannot be tested is told, too: no program can cut its own power.",
   schema: qualifyLedgerOptions,

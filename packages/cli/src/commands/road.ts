@@ -15,7 +15,6 @@ export const roadOptions = z.strictObject({
 
 /** The command. */
 export const road = defineCommand<typeof roadOptions, CommandContext>({
-  summary: "Relay between nodes that share a machine with others",
   description:
     "Carries what the nodes of this machine send to their peers, until a signal ends it. Each node does that for itself unless it runs with --no-road-relay; but several on one machine share the port, and one that ends cuts what it carried for the others. Start this beside them and give each node --no-road-relay: it has the port to itself, and does not start where another relay listens. It listens on 0.0.0.0 and resets every connection that does not come to a node's alias, 127.77.x.y.",
   schema: roadOptions,

@@ -78,7 +78,6 @@ export const rotateOptions = z
 
 /** The command. */
 export const rotate = defineCommand<typeof rotateOptions, CommandContext>({
-  summary: "Replace the tokens of routers, dispatchers and callers, in their order",
   description:
     "Walks the documented order: the backend token on dispatchers and routers together, the client token on routers and then on the controller, the discovery token on routers and then on the API server. Each step is seen from outside before the next one begins: the new token is accepted everywhere, the old one refused, and each router hears from every dispatcher. What is already so is left, so that the same command goes on where a walk was broken off. Without --overlap there is a gap in which callers are refused. Whether the controller and the API server use the new token cannot be seen from outside.",
   schema: rotateOptions,

@@ -21,7 +21,6 @@ export const routerCheckOptions = routerOptions.safeExtend(routerCheckOwnOptions
 
 /** The command. */
 export const routerCheck = defineCommand<typeof routerCheckOptions, CommandContext>({
-  summary: "Check a router's configuration, tokens, ledger and backends without starting it",
   description:
     "Takes the flags and the environment of cellkit-router, and tells whether a router could start with them and serve well: tokens that are different, a ledger that is there, owners that are still in the list, replicas with the same list and tokens, and backends that are one node each. Each backend is asked several times over fresh connections: answers from different nodes behind one origin are refused. Changes nothing.",
   schema: routerCheckOptions,

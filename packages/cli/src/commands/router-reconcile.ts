@@ -35,7 +35,6 @@ export const routerReconcileOptions = routerOptions.safeExtend(routerReconcileOw
 
 /** The command. */
 export const routerReconcile = defineCommand<typeof routerReconcileOptions, CommandContext>({
-  summary: "Report where runs are, against their original owners",
   description:
     "Looks ids up in the ledger, asks each one's owner for its record, and tells what is outstanding: active, interrupted, lost, removed, unrecorded, misplaced, twice, unknown. An id without an owner is asked of all dispatchers, so that runs from before the ledger are found. The ids have to come from whoever submitted them: a ledger keeps hashes, and a dispatcher lists nothing. Records of ids that were not given are counted. Only reads: nothing is claimed, cancelled or submitted. Takes the flags and the environment of cellkit-router.",
   schema: routerReconcileOptions,

@@ -1,28 +1,33 @@
 // Subcommands over the same parser: a tree whose leaves have a schema each. `cellkit bucket serve DIR --listen …` goes
-// down the words `bucket` and `serve`; from there on it is one program like any daemon.
+// down the words `bucket` and `serve`; from there on it is one program like any daemon. The tree has names and summaries alone, which
+// is all that the list of commands shows; a command itself is loaded when it was named.
 import type { z } from "zod";
 import { ConfigError } from "../errors.ts";
 import type { ConfigSchema } from "./option.ts";
 import { type Parsed, type ParseOptions, parseConfig } from "./parse-config.ts";
 import { didYouMean } from "./suggest.ts";
 
-/** One command: what it is for, its options, what it does. X is what the program hands to all its commands. */
+/** One command: its options, what it does. X is what the program hands to all its commands. */
 export interface CommandDefinition<S extends ConfigSchema, X>
   extends Omit<ParseOptions, "name" | "version" | "argv" | "env" | "description"> {
-  /** One line for the list of commands, a capital first, no full stop. */
-  summary: string;
-  /** The first lines of its `--help`. Default: the summary. */
+  /** The first lines of its `--help`. Default: the summary that {@link listedCommand} was given, as a sentence. */
   description?: string;
   schema: S;
   /** Does the work; answers with the exit code. */
   run(config: z.output<S>, context: X): Promise<number>;
 }
 
-/** A command ready for a {@link CommandGroup}; made by {@link defineCommand}. */
+/** A command that can be listed; made by {@link defineCommand}. */
 export interface Command<X> {
-  readonly kind: "command";
-  readonly summary: string;
   parse(options: ParseIdentity): ParsedCommand<X>;
+}
+
+/** A command's place in a {@link CommandGroup}; made by {@link listedCommand}. */
+export interface ListedCommand<X> {
+  readonly kind: "command";
+  /** One line for the list of commands. */
+  readonly summary: string;
+  load(): Command<X> | Promise<Command<X>>;
 }
 
 /** Commands under one word. */
@@ -30,11 +35,11 @@ export interface CommandGroup<X> {
   readonly kind: "group";
   /** One line for the list of commands. */
   readonly summary: string;
-  readonly commands: Readonly<Record<string, Command<X> | CommandGroup<X>>>;
+  readonly commands: Readonly<Record<string, ListedCommand<X> | CommandGroup<X>>>;
 }
 
-/** Who is asked, and with what. */
-export type ParseIdentity = Pick<ParseOptions, "name" | "version" | "argv" | "env">;
+/** Who is asked, and with what; `description` is for a command that has none of its own. */
+export type ParseIdentity = Pick<ParseOptions, "name" | "version" | "argv" | "env" | "description">;
 
 /** What the user asked for. */
 export type ParsedCommand<X> =
@@ -49,16 +54,10 @@ export type ParsedCommand<X> =
 
 /** Ties a command's schema to its function, so that `run` is given what its own schema says. */
 export function defineCommand<S extends ConfigSchema, X>(definition: CommandDefinition<S, X>): Command<X> {
-  const { schema, summary, run, ...rest } = definition;
+  const { schema, run, ...rest } = definition;
   return {
-    kind: "command",
-    summary,
     parse(identity) {
-      const parsed: Parsed<z.output<S>> = parseConfig(schema, {
-        description: `${summary}.`,
-        ...rest,
-        ...identity,
-      });
+      const parsed: Parsed<z.output<S>> = parseConfig(schema, { ...identity, ...rest });
       if (parsed.kind !== "config") return parsed;
       return {
         kind: "run",
@@ -70,20 +69,33 @@ export function defineCommand<S extends ConfigSchema, X>(definition: CommandDefi
   };
 }
 
+/**
+ * Says where a command is, so that the list of commands needs no more of it.
+ *
+ * @param summary one line, a capital first, no full stop
+ * @param load gives the command once it was named: `async () => (await import("./serve.ts")).serve`, or `() => serve`
+ */
+export function listedCommand<X>(summary: string, load: ListedCommand<X>["load"]): ListedCommand<X> {
+  return { kind: "command", summary, load };
+}
+
 /** Puts commands under one word, or makes the root of a program. */
 export function commandGroup<X>(summary: string, commands: CommandGroup<X>["commands"]): CommandGroup<X> {
   return { kind: "group", summary, commands };
 }
 
 /**
- * Finds the command that a command line names and reads its options. No command at all asks for the list of them.
+ * Finds the command that a command line names, loads it, and reads its options. No command at all asks for the list of them.
  *
- * @throws {@link ConfigError} (`CELLKIT_DAEMON_CONFIG`) for an unknown command, or for its options, all at once.
+ * @throws {@link ConfigError} (`CELLKIT_DAEMON_CONFIG`) for an unknown command, or for its options, all at once; and what loading throws
  */
-export function parseCommand<X>(root: CommandGroup<X>, identity: ParseIdentity): ParsedCommand<X> {
+export async function parseCommand<X>(
+  root: CommandGroup<X>,
+  identity: Omit<ParseIdentity, "description">,
+): Promise<ParsedCommand<X>> {
   const { version, env } = identity;
   let { name, argv } = identity;
-  let node: Command<X> | CommandGroup<X> = root;
+  let node: ListedCommand<X> | CommandGroup<X> = root;
   while (node.kind === "group") {
     const [word, ...rest] = argv;
     if (word === undefined || word === "--help" || word === "-h")
@@ -91,7 +103,7 @@ export function parseCommand<X>(root: CommandGroup<X>, identity: ParseIdentity):
     if (word === "--version" || word === "-V")
       return { kind: "version", text: `${identity.name} ${version}\n` };
     const words: string[] = Object.keys(node.commands);
-    const next: Command<X> | CommandGroup<X> | undefined = words.includes(word)
+    const next: ListedCommand<X> | CommandGroup<X> | undefined = words.includes(word)
       ? node.commands[word]
       : undefined;
     if (next === undefined) {
@@ -104,7 +116,8 @@ export function parseCommand<X>(root: CommandGroup<X>, identity: ParseIdentity):
     argv = rest;
     node = next;
   }
-  return node.parse({ name, version, argv, env });
+  const command = await node.load();
+  return command.parse({ name, version, argv, env, description: `${node.summary}.` });
 }
 
 function groupHelp<X>(group: CommandGroup<X>, name: string): string {
