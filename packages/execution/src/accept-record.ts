@@ -1,6 +1,6 @@
 import type { ExecutionRequest } from "./core/execution-request.ts";
 import { type ExecutionRecord, isTerminal, type TerminalRecord } from "./core/record.ts";
-import { terminalRecordFaults } from "./core/terminal-record.ts";
+import { type Expectation, terminalRecordFaults } from "./core/terminal-record.ts";
 import { RecordRejectedError } from "./errors.ts";
 
 /**
@@ -16,7 +16,12 @@ export function acceptTerminalRecord(
   id: string,
   request?: ExecutionRequest,
 ): TerminalRecord {
-  const faults = terminalRecordFaults(record, id, request);
+  return acceptRecord(record, id, { apiVersion: request?.apiVersion, request });
+}
+
+/** {@link acceptTerminalRecord}, also with no more of a request than its version. */
+export function acceptRecord(record: ExecutionRecord, id: string, expected: Expectation): TerminalRecord {
+  const faults = terminalRecordFaults(record, id, expected);
   if (!isTerminal(record) || faults.length > 0) throw new RecordRejectedError(id, faults);
   return record;
 }

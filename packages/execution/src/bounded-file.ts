@@ -8,7 +8,7 @@ export type BoundedFile =
   | { readonly kind: "bytes"; readonly bytes: Uint8Array }
   | { readonly kind: FileFault; readonly problem: string; readonly cause?: unknown };
 
-/** The first `maxBytes + 1` bytes of a plain file: one more than allowed, so that a longer one shows. */
+/** The first `maxBytes + 1` bytes of a plain file: one more than allowed, so that a longer one shows. Never throws. */
 export async function readBoundedFile(path: string, maxBytes: number): Promise<BoundedFile> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
@@ -29,7 +29,8 @@ export async function readBoundedFile(path: string, maxBytes: number): Promise<B
   } catch (cause) {
     return { kind: "unreadable", problem: `cannot be read (${codeOf(cause)})`, cause };
   } finally {
-    await file.close();
+    // Nothing was written, so a file that cannot be closed changes nothing of what was read.
+    await file.close().catch(() => undefined);
   }
 }
 

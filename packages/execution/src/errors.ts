@@ -54,7 +54,7 @@ export class ExecutionIdError extends ExecutionError {
   readonly code = "CELLKIT_EXECUTION_ID";
 
   constructor(problem: string, options?: ErrorOptions) {
-    super(`the execution id ${problem}; make it with executionId()`, options);
+    super(`the execution id ${problem}`, options);
   }
 }
 

@@ -21,13 +21,15 @@ export function freezeRequest(input: ExecutionRequestInput, pin: string | undefi
     const listed = parsed.problems.map(({ code, field }) => `${field}: ${code}`).join(", ");
     throw new ExecutionRequestError(listed, parsed.problems);
   }
-  return { bytes: checkedSize(bytes), request, id: request.id, pin: checkedPin(pin) };
+  const { id, apiVersion } = request;
+  return { bytes: checkedSize(bytes), request, id, apiVersion, pin: checkedPin(pin) };
 }
 
-const identified = z.object({ id: z.string() });
+const identified = z.object({ id: z.string(), apiVersion: z.string().optional().catch(undefined) });
 
 /**
- * Freezes bytes as they are: those of an earlier submission, or of a request that is newer than this package. Checked is only what a router checks.
+ * Freezes bytes as they are: those of an earlier submission, or of a request that is newer than this package. Checked is only what
+ * a router checks.
  */
 export function freezeBytes(given: Uint8Array | string, pin: string | undefined): FrozenRequest {
   const bytes = typeof given === "string" ? new TextEncoder().encode(given) : Uint8Array.from(given);
@@ -35,7 +37,8 @@ export function freezeBytes(given: Uint8Array | string, pin: string | undefined)
   if (!found.success) throw new ExecutionRequestError("it has no id");
   const parsed = parseExecutionRequest(bytes);
   const request = parsed.kind === "malformed" ? undefined : parsed.request;
-  return { bytes, request, id: found.data.id, pin: checkedPin(pin) };
+  const { id, apiVersion } = found.data;
+  return { bytes, request, id, apiVersion, pin: checkedPin(pin) };
 }
 
 /** Older dispatchers do not know `allowInsecure` and refuse it even when it is false. */

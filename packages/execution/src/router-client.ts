@@ -102,6 +102,7 @@ export class RouterClient {
     const { callTimeoutMs: timeoutMs } = this.#options;
     if (signal?.aborted === true) throw new CallAbortedError("no", { cause: signal.reason });
     const call = {
+      purpose: "prewarm",
       method: "POST",
       path: "/v1/artifacts/prewarm",
       body: bytes,
@@ -113,6 +114,6 @@ export class RouterClient {
     if (called.kind === "value") return called.value;
     const { trouble } = called;
     if (signal?.aborted) throw new CallAbortedError(trouble.sent, { cause: signal.reason });
-    throw callError("the prewarm", trouble, { ...nothingKnown, sent: trouble.sent });
+    throw callError(trouble, { ...nothingKnown, sent: trouble.sent });
   }
 }

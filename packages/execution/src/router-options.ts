@@ -94,7 +94,7 @@ type TimeOption = Extract<keyof RouterClientOptions, `${string}Ms`>;
 
 /** A time in milliseconds that a timer can wait for. */
 export function checkedMs(name: string, value: number): number {
-  if (!Number.isFinite(value) || value <= 0 || value > maxTimerMs) {
+  if (!Number.isFinite(value) || value < 1 || value > maxTimerMs) {
     throw new ExecutionOptionError(name, `is ${value}; give 1 to ${maxTimerMs} milliseconds`);
   }
   return value;

@@ -1,19 +1,20 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { z } from "zod";
-import { acceptTerminalRecord } from "./accept-record.ts";
+import { acceptRecord } from "./accept-record.ts";
 import { auditSchema, type ExecutionAudit } from "./core/audit.ts";
+import { inLightOf } from "./core/contradiction.ts";
 import {
   type CoursePlan,
+  type CoursePurpose,
   callError,
   type Knowledge,
   learn,
   nextStep,
   type Outcome,
-  type Purpose,
 } from "./core/course.ts";
 import { isExecutionId } from "./core/execution-id.ts";
-import type { ExecutionRequest } from "./core/execution-request.ts";
 import { type ExecutionRecord, recordSchema, type TerminalRecord } from "./core/record.ts";
+import type { Expectation } from "./core/terminal-record.ts";
 import { unusableTrouble } from "./core/trouble.ts";
 import { CallAbortedError, CallError, ExecutionIdError } from "./errors.ts";
 import { type Called, callRouter } from "./router-calls.ts";
@@ -45,18 +46,20 @@ const lastTryMs = 1_000;
 export class Run {
   readonly id: string;
   readonly #options: ResolvedRouterOptions;
-  readonly #request: ExecutionRequest | undefined;
+  readonly #expected: Expectation;
   #known: Knowledge;
 
   /** @internal made by {@link RouterClient} */
-  constructor(options: ResolvedRouterOptions, id: string, known: Knowledge, request?: ExecutionRequest) {
+  constructor(options: ResolvedRouterOptions, id: string, known: Knowledge, expected: Expectation = {}) {
     if (!isExecutionId(id)) {
-      throw new ExecutionIdError("is not 1 to 512 of A–Z a–z 0–9 . _ -, or it is . or ..");
+      throw new ExecutionIdError(
+        "is not 1 to 512 of A–Z a–z 0–9 . _ -, or it is . or ..; make it with executionId()",
+      );
     }
     this.id = id;
     this.#options = options;
     this.#known = known;
-    this.#request = request;
+    this.#expected = expected;
   }
 
   /**
@@ -69,7 +72,8 @@ export class Run {
   }
 
   /**
-   * The audit: one call. `CELLKIT_EXECUTION_OWNER_LOST` also means that the owner has the run and no audit.
+   * The audit: one call. Where the owner has the run and no audit, that is `CELLKIT_EXECUTION_NO_AUDIT`, or behind a router that
+   * makes one answer of all that an owner does not know, `CELLKIT_EXECUTION_OWNER_LOST`.
    *
    * @throws {@link CallError}, {@link CallAbortedError}
    */
@@ -94,14 +98,14 @@ export class Run {
    * @throws {@link DeadlineError}, {@link CallError}, {@link CallAbortedError}, {@link RecordRejectedError}
    */
   async result(options: WaitOptions = {}): Promise<TerminalRecord> {
-    const allowedMs = Number(this.#request?.capabilities.timeoutMs ?? unknownRunMs);
+    const allowedMs = Number(this.#expected.request?.capabilities.timeoutMs ?? unknownRunMs);
     const record = await this.course(
       "result",
       options,
       allowedMs + this.#options.resultGraceMs,
       (timeoutMs) => this.#call("GET", "", recordSchema, timeoutMs, options.signal),
     );
-    return acceptTerminalRecord(record, this.id, this.#request);
+    return acceptRecord(record, this.id, this.#expected);
   }
 
   /**
@@ -115,7 +119,7 @@ export class Run {
       const record = await this.course("cancel", options, this.#options.cancelTimeoutMs, (timeoutMs) =>
         this.#call("POST", "/cancel", recordSchema, timeoutMs, options.signal),
       );
-      return { kind: "terminal", record: acceptTerminalRecord(record, this.id, this.#request) };
+      return { kind: "terminal", record: acceptRecord(record, this.id, this.#expected) };
     } catch (error) {
       if (isNeverSubmitted(error)) return { kind: "never-submitted" };
       throw error;
@@ -124,7 +128,7 @@ export class Run {
 
   /** Tries until something is settled. */
   protected async course(
-    purpose: Purpose,
+    purpose: CoursePurpose,
     { signal, timeoutMs: given }: WaitOptions,
     standardMs: number,
     attempt: (timeoutMs: number) => Promise<Called<ExecutionRecord>>,
@@ -147,13 +151,16 @@ export class Run {
   }
 
   async #attempt(
-    purpose: Purpose,
+    purpose: CoursePurpose,
     signal: AbortSignal | undefined,
     make: () => Promise<Called<ExecutionRecord>>,
   ): Promise<Outcome> {
     this.#throwIfAborted(signal);
     const called = await make();
-    const outcome: Outcome = called.kind === "value" ? { kind: "record", record: called.value } : called;
+    const outcome: Outcome =
+      called.kind === "value"
+        ? { kind: "record", record: called.value }
+        : { kind: "trouble", trouble: inLightOf(this.#known, called.trouble, purpose, this.id) };
     this.#known = learn(this.#known, outcome, purpose);
     if (outcome.kind === "trouble") this.#throwIfAborted(signal);
     return outcome;
@@ -167,11 +174,15 @@ export class Run {
   ): Promise<z.output<S>> {
     this.#throwIfAborted(signal);
     const called = await this.#call(method, rest, schema, this.#options.callTimeoutMs, signal);
-    const purpose = method === "GET" ? "result" : "cancel";
-    this.#known = learn(this.#known, called.kind === "value" ? { kind: "record" } : called, purpose);
-    if (called.kind === "value") return called.value;
+    const purpose = purposeOf(method);
+    if (called.kind === "value") {
+      this.#known = learn(this.#known, { kind: "record" }, purpose);
+      return called.value;
+    }
+    const trouble = inLightOf(this.#known, called.trouble, purpose, this.id);
+    this.#known = learn(this.#known, { kind: "trouble", trouble }, purpose);
     this.#throwIfAborted(signal);
-    throw callError(this.id, called.trouble, this.#known);
+    throw callError(trouble, this.#known);
   }
 
   async #call<S extends z.ZodType<{ requestId: string }>>(
@@ -182,7 +193,8 @@ export class Run {
     signal: AbortSignal | undefined,
   ): Promise<Called<z.output<S>>> {
     const path = `/v1/executions/${this.id}${rest}`;
-    return ofThisRun(this.id, await callRouter(this.#options, { method, path, timeoutMs, signal }, schema));
+    const call = { purpose: purposeOf(method), method, path, timeoutMs, signal };
+    return ofThisRun(this.id, await callRouter(this.#options, call, schema));
   }
 
   async #pause(forMs: number, signal: AbortSignal | undefined): Promise<void> {
@@ -196,6 +208,11 @@ export class Run {
   #throwIfAborted(signal: AbortSignal | undefined): void {
     if (signal?.aborted === true) throw new CallAbortedError(this.#known.sent, { cause: signal.reason });
   }
+}
+
+/** A run is read by GET, and cancelled by POST. */
+function purposeOf(method: "GET" | "POST"): CoursePurpose {
+  return method === "GET" ? "result" : "cancel";
 }
 
 /** An answer about another id is no answer. */

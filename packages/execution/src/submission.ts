@@ -9,6 +9,8 @@ import { ofThisRun, Run, type WaitOptions } from "./run.ts";
 export interface FrozenRequest {
   readonly id: string;
   readonly bytes: Uint8Array;
+  /** The version that the bytes name; undefined when they name none. */
+  readonly apiVersion: string | undefined;
   /** Read from the bytes; undefined when they are newer than this package knows. */
   readonly request: ExecutionRequest | undefined;
   readonly pin: string | undefined;
@@ -35,7 +37,7 @@ export class Submission extends Run {
 
   /** @internal made by {@link RouterClient} */
   constructor(options: ResolvedRouterOptions, frozen: FrozenRequest, known: Knowledge) {
-    super(options, frozen.id, known, frozen.request);
+    super(options, frozen.id, known, frozen);
     this.#options = options;
     this.#frozen = frozen;
   }
@@ -56,7 +58,14 @@ export class Submission extends Run {
     const { bytes, pin } = this.#frozen;
     const { submitTimeoutMs } = this.#options;
     return this.course("submit", options, submitTimeoutMs, async (timeoutMs) => {
-      const call = { method: "POST", path: "/v1/executions", body: bytes, pin, timeoutMs } as const;
+      const call = {
+        purpose: "submit",
+        method: "POST",
+        path: "/v1/executions",
+        body: bytes,
+        pin,
+        timeoutMs,
+      } as const;
       return ofThisRun(
         this.id,
         await callRouter(this.#options, { ...call, signal: options.signal }, recordSchema),

@@ -22,7 +22,7 @@ const rows: readonly (readonly [errors.ExecutionError, string, string, string, s
     "ID",
     "no",
     "never",
-    "executionId()",
+    "the execution id is empty",
   ],
   [
     new errors.ExecutionRequestError("id: missing", [{ code: "missing_identity", field: "id" }], options),

@@ -17,6 +17,9 @@ const faults = [
   "post arrived, answer lost",
   "401",
   "dispatcher's 401",
+  "at capacity",
+  "proxy's 400",
+  "proxy's 400 in JSON",
 ] as const;
 type Fault = (typeof faults)[number];
 
@@ -25,6 +28,8 @@ class ModelRouter {
   readonly bodies = new Set<string>();
   posts = 0;
   runs = 0;
+  /** Whether the dispatcher did not admit the one post. */
+  refused = false;
   readonly #faults: Fault[];
   #claimed: string | undefined;
 
@@ -37,6 +42,8 @@ class ModelRouter {
     const fault = this.#faults.shift() ?? "none";
     if (fault === "lost before") return undefined;
     if (fault === "401") return refusal(401, "unauthorized");
+    if (fault === "proxy's 400") return answer(400, "<html>");
+    if (fault === "proxy's 400 in JSON") return refusal(400, "bad request");
     const reply = this.#claim(body, fault);
     return fault === "lost after" ? undefined : reply;
   }
@@ -59,6 +66,10 @@ class ModelRouter {
     this.posts++;
     // The dispatcher was given another token than the router: its answer is passed on as it is.
     if (fault === "dispatcher's 401") return refusal(401, "unauthorized");
+    if (fault === "at capacity") {
+      this.refused = true;
+      return answer(503, { error: "node at capacity", reason: "at_capacity" });
+    }
     if (fault !== "post lost") this.runs++;
     if (fault === "none" || fault === "lost after")
       return answer(202, { requestId: "run-1", phase: "Admitting" });
@@ -100,7 +111,9 @@ test("whatever is lost on the way, the work runs at most once, the bytes stay, a
 
 /** An error that says "not sent" must be right, and no error may send a caller to a new id while work may run. */
 function expectTruth(error: ExecutionError, model: ModelRouter): void {
-  expect(error.code).toMatch(/^CELLKIT_EXECUTION_(DEADLINE|UNAUTHORIZED)$/);
-  if (model.posts > 0) expect(error.next).not.toBe("never");
+  expect(error.code).toMatch(
+    /^CELLKIT_EXECUTION_(DEADLINE|UNAUTHORIZED|AT_CAPACITY|REQUEST_REFUSED|UNEXPECTED_ANSWER)$/,
+  );
+  if (model.posts > 0 && !model.refused) expect(error.next).not.toBe("never");
   if (error.sent === "no") expect(model.posts).toBe(0);
 }

@@ -1,9 +1,10 @@
 import type { Socket } from "node:net";
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
+import type { CallError } from "../src/index.ts";
 import { failureOf, quickClient, token } from "./support/client.ts";
 import { answer, rawRouter, refusal, type Script } from "./support/raw-router.ts";
-import { moteRequest, succeeded } from "./support/requests.ts";
+import { moteRequest, receipt, succeeded } from "./support/requests.ts";
 
 const admitted = answer(202, { requestId: "run-1", phase: "Admitting" });
 const cut = (_: unknown, __: number, socket: Socket) => {
@@ -224,10 +225,86 @@ test("a request that a dispatcher would refuse is not sent", async () => {
 
 test("bytes of a version that is not known are sent as they are", async () => {
   const bytes = ' {"apiVersion":"celln.dev/v1beta7", "id":"run-1", "new":{}}\n';
-  await using router = await rawRouter((_, index) =>
-    index === 0 ? admitted : answer(200, succeeded("run-1")),
-  );
+  const newer = { ...succeeded("run-1"), receipt: receipt("run-1", { apiVersion: "celln.dev/v1beta7" }) };
+  const answers = [admitted, answer(200, newer), answer(200, succeeded("run-1"))];
+  await using router = await rawRouter((_, index) => answers[index]);
   const submission = await (await quickClient(router.url)).submit(bytes);
   expect(router.received[0]?.body).toBe(bytes);
-  expect(await submission.result()).toMatchObject({ phase: "Succeeded" });
+  expect(await submission.result()).toMatchObject({ receipt: { apiVersion: "celln.dev/v1beta7" } });
+  // All that is known of such a request is its version: a receipt of another one is not of these bytes.
+  expect(await failureOf(submission.result())).toMatchObject({
+    code: "CELLKIT_EXECUTION_RECORD_REJECTED",
+    faults: ["its receipt has another version than the request"],
+  });
 });
+
+test.each([
+  ["<html><h1>400 Bad Request</h1></html>", "UNEXPECTED_ANSWER maybe operator"],
+  ['{"error":"bad request"}', "REQUEST_REFUSED yes never"],
+])("a first submission that is answered 400 %s", async (body, end) => {
+  await using router = await rawRouter(() => answer(400, body));
+  const error = await failureOf((await quickClient(router.url)).submit(moteRequest("run-1")));
+  expect(ended(error)).toBe(end);
+});
+
+test("a proxy's 400 gives up no id once something may run under it", async () => {
+  const refusals = [answer(400, '{"error":"bad request"}'), answer(400, "<html>"), answer(422, "")];
+  for (const refused of refusals) {
+    await using router = await rawRouter((request, index, socket) =>
+      index === 0 ? cut(request, index, socket) : refused,
+    );
+    const client = await quickClient(router.url);
+    expect(ended(await failureOf(client.submit(moteRequest("run-1"))))).toBe(
+      "UNEXPECTED_ANSWER maybe operator",
+    );
+    await using running = await rawRouter((_, index) => (index === 0 ? admitted : refused));
+    const submission = await (await quickClient(running.url)).submit(moteRequest("run-1"));
+    for (const call of [
+      () => submission.get(),
+      () => submission.result(),
+      () => submission.cancel(),
+      () => submission.cancelUntilTerminal(),
+    ]) {
+      expect(ended(await failureOf(call()))).toBe("UNEXPECTED_ANSWER yes operator");
+    }
+    expect(ended(await failureOf(submission.send()))).toMatch(
+      / yes operator$|UNEXPECTED_ANSWER yes operator/,
+    );
+  }
+});
+
+test("an id that a router had bound, and that is new to it now, is for an operator", async () => {
+  await using router = await rawRouter((_, index) =>
+    index === 0
+      ? refusal(503, "submission outcome unknown; owner retained; POST will not be replayed")
+      : answer(503, { error: "node at capacity", reason: "at_capacity" }),
+  );
+  const error = await failureOf((await quickClient(router.url)).submit(moteRequest("run-1")));
+  expect(error).toMatchObject({
+    code: "CELLKIT_EXECUTION_AT_CAPACITY",
+    sent: "yes",
+    next: "operator",
+    reason: "at_capacity",
+    message: expect.stringContaining("nothing may be submitted again"),
+  });
+});
+
+test.each<[number, string, string]>([
+  [422, "sealed prewarm verification refused", "PREWARM_REFUSED yes never"],
+  [422, "the mote has another image", "PREWARM_REFUSED yes never"],
+  [503, "prewarm already in progress", "PREWARM_BUSY yes same-id"],
+  [503, "pinned prewarm unavailable; no fallback", "PREWARM_UNAVAILABLE maybe same-id"],
+])("a prewarm that ends with %i %s says nothing of its id", async (status, text, end) => {
+  await using router = await rawRouter(() => refusal(status, text));
+  const client = await quickClient(router.url);
+  const error = await failureOf(client.prewarm(moteRequest("run-1"), "http://dispatcher-a:8787"));
+  expect(ended(error)).toBe(end);
+  expect(String(error)).not.toMatch(/is used up|new id/);
+  expect(router.received).toHaveLength(1);
+});
+
+/** The end of a call in three words. */
+function ended(error: unknown): string {
+  const { code, sent, next } = error as CallError;
+  return `${code.replace("CELLKIT_EXECUTION_", "")} ${sent} ${next}`;
+}

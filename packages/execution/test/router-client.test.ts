@@ -136,6 +136,22 @@ test("the bytes that are sent are those that were frozen, and stay so", async ()
   ]);
 });
 
+test.each<[string, boolean | undefined, "bytes" | "object", string]>([
+  ["a new request", undefined, "object", "no"],
+  ["a request that was sent before a restart", true, "object", "maybe"],
+  ["kept bytes", undefined, "bytes", "maybe"],
+  ["bytes that nobody has sent", false, "bytes", "no"],
+])("%s is told as sent: %s as %s is %s", async (_, resumed, form, sent) => {
+  await using router = await rawRouter(() =>
+    refusal(503, "ownership capacity exhausted; operator reconciliation required"),
+  );
+  const client = await quickClient(router.url);
+  const request = moteRequest("run-1");
+  const source = form === "bytes" ? client.prepare(request).bytes : request;
+  expect(await failureOf(client.prepare(source, { resumed }).send())).toMatchObject({ sent });
+  expect(await failureOf(client.submit(source, { resumed }))).toMatchObject({ sent });
+});
+
 test("integers beyond 2^53 are sent and read with all their digits", async () => {
   const memoryBytes = 18_446_744_073_709_551_615n;
   await using router = await rawRouter(() => admitted("run-1"));

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { failureOf, quickClient } from "./support/client.ts";
 import { answer, rawRouter, refusal } from "./support/raw-router.ts";
@@ -79,6 +80,44 @@ test("an id that no router knows may be submitted", async () => {
   }
 });
 
+test("a dispatcher that has a run and no audit of it says so", async () => {
+  await using router = await rawRouter(() => refusal(404, "unknown execution audit"));
+  expect(await failureOf((await quickClient(router.url)).audit("run-1"))).toMatchObject({
+    code: "CELLKIT_EXECUTION_NO_AUDIT",
+    sent: "yes",
+    next: "same-id",
+  });
+});
+
+test("a run may take what its request allows, and the grace of the options", async () => {
+  await using router = await rawRouter(() => running);
+  const client = await quickClient(router.url, { resultGraceMs: 50 });
+  const { capabilities } = moteRequest("run-1");
+  const submission = client.prepare(
+    moteRequest("run-1", { capabilities: { ...capabilities, timeoutMs: 100 } }),
+  );
+  const before = performance.now();
+  expect(await failureOf(submission.result())).toMatchObject({ code: "CELLKIT_EXECUTION_DEADLINE" });
+  expect(performance.now() - before).toBeGreaterThanOrEqual(149);
+  // Nothing says how long the run may take: far longer than this test.
+  const controller = new AbortController();
+  const waiting = failureOf(client.attach("run-1").result({ signal: controller.signal }));
+  const ended = await Promise.race([waiting, pause(300)]);
+  controller.abort();
+  expect([ended, await waiting]).toMatchObject([undefined, { code: "CELLKIT_EXECUTION_ABORTED" }]);
+});
+
+test("a cancellation goes on for as long as the options say", async () => {
+  await using router = await rawRouter(() => cancelling);
+  const client = await quickClient(router.url, { cancelTimeoutMs: 60 });
+  const before = performance.now();
+  expect(await failureOf(client.cancelUntilTerminal("run-1"))).toMatchObject({
+    code: "CELLKIT_EXECUTION_DEADLINE",
+  });
+  expect(performance.now() - before).toBeGreaterThanOrEqual(59);
+  expect(router.received.length).toBeGreaterThan(1);
+});
+
 test("an id that a router knew and does not know any more must not be", async () => {
   await using router = await rawRouter((_, index) => (index === 0 ? cancelling : unknown));
   const run = (await quickClient(router.url)).attach("run-1");
@@ -139,8 +178,8 @@ test.each(["", ".", "..", "a/b", "a:b", "a%2fb", "é", "x".repeat(513)])(
   },
 );
 
-test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])(
-  "a time of %d ms is refused",
+test.each([0, 0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])(
+  "a time of %f ms is refused",
   async (timeoutMs) => {
     const client = await quickClient("http://127.0.0.1:9");
     expect(await failureOf(client.attach("r").result({ timeoutMs }))).toMatchObject({

@@ -357,4 +357,5 @@ export const answers = {
 
 /** The meanings of answers. */
 export type AnswerName = keyof typeof answers;
+/** The `code` of a {@link CallError} that an answer led to: the README's table has what each means and what may be done. */
 export type AnswerCode = `CELLKIT_EXECUTION_${AnswerName}`;

@@ -28,4 +28,5 @@ export const auditSchema = z.object({
   execution: execution.nullable(),
   receipt: receiptSchema.nullable(),
 });
+/** An audit as it was read: at most 32 events in the order of `sequence`; `execution` and `receipt` are null while there is none. */
 export type ExecutionAudit = z.output<typeof auditSchema>;

@@ -75,7 +75,9 @@ const refusal = z.object({
 });
 
 /** What a refusal says: JSON of a router or dispatcher, or one line of text of an edge. */
-function readRefusal(body: Uint8Array): Partial<z.output<typeof refusal>> & { text?: string; isJson: boolean } {
+function readRefusal(
+  body: Uint8Array,
+): Partial<z.output<typeof refusal>> & { text?: string; isJson: boolean } {
   try {
     const { error, ...rest } = refusal.parse(parseJson(body));
     return { text: error, isJson: true, ...rest };

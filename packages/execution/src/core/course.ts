@@ -5,7 +5,7 @@ import { CallError, DeadlineError, type ExecutionError } from "../errors.ts";
 import type { AnswerCode } from "./answer-table.ts";
 import { delayMs, type Pace } from "./pace.ts";
 import { type ExecutionRecord, isTerminal } from "./record.ts";
-import { type Sent, type Trouble, worseSent } from "./trouble.ts";
+import { type Purpose, type Sent, type Trouble, worseSent } from "./trouble.ts";
 
 /** What one try met: a record, or trouble. */
 export type Outcome =
@@ -17,6 +17,9 @@ export type Step =
   | { readonly kind: "settled"; readonly record: ExecutionRecord }
   | { readonly kind: "wait"; readonly forMs: number }
   | { readonly kind: "fail"; readonly error: ExecutionError };
+
+/** What a course is for. */
+export type CoursePurpose = Exclude<Purpose, "prewarm">;
 
 /** What is known of an execution across all calls of one handle. */
 export interface Knowledge {
@@ -34,10 +37,8 @@ export const nothingKnown: Knowledge = { sent: "no", claimed: false, assumed: fa
 /** Of an id that somebody else may have submitted: another process, or this one before it was restarted. */
 export const perhapsSent: Knowledge = { sent: "maybe", claimed: false, assumed: true };
 
-export type Purpose = "submit" | "result" | "cancel";
-
 export interface CoursePlan {
-  readonly purpose: Purpose;
+  readonly purpose: CoursePurpose;
   readonly id: string;
   /** On the caller's clock: no try starts later. */
   readonly deadlineMs: number;
@@ -50,7 +51,11 @@ const provesClaim: ReadonlySet<string> = new Set<AnswerCode>([
   "CELLKIT_EXECUTION_PIN_CONFLICT",
   "CELLKIT_EXECUTION_OWNER_REMOVED",
   "CELLKIT_EXECUTION_OWNER_LOST",
+  "CELLKIT_EXECUTION_DISPATCHER_CONFLICT",
+  "CELLKIT_EXECUTION_DISPATCHER_CREDENTIALS",
+  "CELLKIT_EXECUTION_REQUEST_REFUSED",
   "CELLKIT_EXECUTION_AT_CAPACITY",
+  "CELLKIT_EXECUTION_NO_AUDIT",
   "CELLKIT_EXECUTION_INTERRUPTED",
   "CELLKIT_EXECUTION_JOURNAL_UNAVAILABLE",
   "CELLKIT_EXECUTION_NOT_DURABLE",
@@ -58,16 +63,21 @@ const provesClaim: ReadonlySet<string> = new Set<AnswerCode>([
   "CELLKIT_EXECUTION_WORKER_UNAVAILABLE",
 ]);
 
+/** A dispatcher's own words, which a router passes on, prove it, too; a refusal in words that are not known may be anybody's. */
+function isProof({ code, wordsKnown }: Trouble): boolean {
+  return provesClaim.has(code) && wordsKnown !== false;
+}
+
 /** What is known after a try. */
 export function learn(
   before: Knowledge,
   outcome: { readonly kind: "record" } | Extract<Outcome, { kind: "trouble" }>,
-  purpose: Purpose,
+  purpose: CoursePurpose,
 ): Knowledge {
   if (outcome.kind === "record") return { sent: "yes", claimed: true, assumed: false };
   const { code, sent } = outcome.trouble;
   const together = worseSent(before.sent, sent);
-  if (provesClaim.has(code)) return { sent: together, claimed: true, assumed: false };
+  if (isProof(outcome.trouble)) return { sent: together, claimed: true, assumed: false };
   // Other failures of a read deliver nothing, and tell nothing of the execution.
   if (purpose !== "submit") return before;
   // A conflict proves that these bytes were never taken, though earlier tries had no answer: the id is bound to others for ever.
@@ -105,30 +115,19 @@ function settledByRecord({ purpose }: CoursePlan, record: ExecutionRecord): Step
   return purpose === "submit" || isTerminal(record) ? { kind: "settled", record } : undefined;
 }
 
-function settledByTrouble({ purpose, id }: CoursePlan, known: Knowledge, trouble: Trouble): Step | undefined {
+function settledByTrouble({ purpose }: CoursePlan, known: Knowledge, trouble: Trouble): Step | undefined {
   const repeats = trouble.repeat === "always" || (trouble.repeat === "reads" && purpose !== "submit");
-  return repeats ? undefined : { kind: "fail", error: callError(id, trouble, known) };
+  return repeats ? undefined : { kind: "fail", error: callError(trouble, known) };
 }
 
 /** The error of a call, with what is known from all calls. */
-export function callError(id: string, trouble: Trouble, known: Knowledge): CallError {
+export function callError(trouble: Trouble, known: Knowledge): CallError {
   const isUnknown = trouble.code === "CELLKIT_EXECUTION_UNKNOWN_EXECUTION";
-  const isConflict = trouble.code === "CELLKIT_EXECUTION_ID_CONFLICT";
-  if (known.claimed && (isUnknown || isConflict)) {
-    const says = isUnknown ? `does not know ${id}` : `has other bytes for ${id}`;
-    return new CallError({
-      ...trouble,
-      sent: known.sent,
-      next: "operator",
-      what: `the router ${says}, which it had bound to a dispatcher before`,
-      advice: `its ledger was lost or replaced${isConflict ? ", or the id was another's all the time" : ""}; an operator has to look, nothing may be submitted again`,
-    });
-  }
   // What others may have sent has not arrived; a try of this handle that had no answer may still be on its way.
   return new CallError({ ...trouble, sent: isUnknown && known.assumed ? "no" : known.sent });
 }
 
-const waitedFor: Readonly<Record<Purpose, string>> = {
+const waitedFor: Readonly<Record<CoursePurpose, string>> = {
   submit: "was not accepted",
   result: "has not ended",
   cancel: "is not known to have ended after its cancellation",
@@ -141,6 +140,6 @@ function deadlineError({ purpose, id }: CoursePlan, known: Knowledge, outcome: O
   return new DeadlineError(
     what,
     { sent: known.sent, next: trouble.next },
-    { cause: callError(id, trouble, known) },
+    { cause: callError(trouble, known) },
   );
 }

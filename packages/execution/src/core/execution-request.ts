@@ -22,7 +22,7 @@ const borrowedTool = z.strictObject({
   path: z.string(),
   hash: z.string(),
   description: z.string(),
-  jsonStdio: jsonStdio.nullish(),
+  jsonStdio: jsonStdio.optional(),
 });
 
 const harness = z.strictObject({
@@ -31,7 +31,7 @@ const harness = z.strictObject({
   model: z.string(),
   task: z.string(),
   borrowedTools: z.array(borrowedTool),
-  json: z.strictObject({ system: z.string(), maxTurns: u64, maxCalls: u64 }).nullish(),
+  json: z.strictObject({ system: z.string(), maxTurns: u64, maxCalls: u64 }).optional(),
 });
 
 const forge = z.strictObject({
@@ -44,14 +44,15 @@ const input = z.strictObject({ name: z.string(), hash: z.string(), mediaType: z.
 const tool = z.strictObject({ alias: z.string(), hash: z.string(), closure: reference.nullish() });
 
 /**
- * The shape of an execution request. Optional lists become empty lists, 64-bit integers become bigints. `apiVersion` is any
+ * The shape of an execution request. Optional lists become empty lists, 64-bit integers become bigints. Null is
+ * read as absent where the protocol writes it (sources, closure, invocation, forge's backend and model), and refused elsewhere. `apiVersion` is any
  * text here: an unknown one is a problem that {@link validateExecutionRequest} names, beside all others.
  */
 export const executionRequestSchema = z.strictObject({
   apiVersion: z.string(),
   id: z.string(),
   workload: z.strictObject({ id: z.string(), caller: z.string() }),
-  harness: harness.nullish(),
+  harness: harness.optional(),
   mote: reference.nullish(),
   forge: forge.nullish(),
   inputs: z.array(input).default([]),

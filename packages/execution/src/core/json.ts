@@ -25,7 +25,10 @@ const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown
 /** The most levels of a JSON text. One more and it is refused; the reference's parser stops there, too. */
 export const maxJsonLevels = 127;
 const integer = /^(?:0|-?[1-9]\d*)$/;
-const token = /"(?:[^"\\]|\\.)*"|[{}[\],]/gs;
+/** Where structure may be: an expression for whole strings would run out of stack in one of some megabytes. */
+const mark = /["{}[\],]/g;
+const quote = 0x22;
+const backslash = 0x5c;
 
 /**
  * The value of a JSON text. Integers within ±(2^53−1) are numbers, larger ones bigints, other numbers {@link JsonDecimal}.
@@ -73,12 +76,31 @@ function exact(value: number, source = String(value)): number | bigint | JsonDec
   return Number.isSafeInteger(value) ? value : BigInt(source);
 }
 
+/** The strings, brackets and commas of a text that is known to be JSON, in order. */
+function* structure(text: string): Generator<string> {
+  const marks = new RegExp(mark);
+  for (let found = marks.exec(text); found !== null; found = marks.exec(text)) {
+    if (found[0] === '"') {
+      marks.lastIndex = stringEnd(text, found.index);
+      yield text.slice(found.index, marks.lastIndex);
+    } else yield found[0];
+  }
+}
+
+/** Where the string that begins at a quotation mark ends. */
+function stringEnd(text: string, start: number): number {
+  let at = start + 1;
+  for (let unit = text.charCodeAt(at); unit !== quote; unit = text.charCodeAt(at))
+    at += unit === backslash ? 2 : 1;
+  return at + 1;
+}
+
 /** Finds duplicate members and too many levels in a text that is known to be JSON, so strings and brackets suffice. */
 function checkStructure(text: string): void {
   /** For each open bracket: the members of an object so far, or undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   let expectsKey = false;
-  for (const [found] of text.matchAll(token)) {
+  for (const found of structure(text)) {
     if (found === "{" || found === "[") {
       if (open.push(found === "{" ? new Set() : undefined) > maxJsonLevels) {
         throw new JsonError(`has more than ${maxJsonLevels} levels`);

@@ -21,6 +21,7 @@ export const nodeFiguresSchema = z.object({
   memory_bytes: u64,
   egress_slots: u32,
 });
+/** Figures as they were read: `memory_bytes` is a bigint. */
 export type NodeFigures = z.output<typeof nodeFiguresSchema>;
 
 /** A dispatcher's report. Unknown members are left out; the two lists that older dispatchers lack become empty. */
@@ -36,6 +37,7 @@ export const nodeReportSchema = z.object({
   scopedArtifactContracts: z.array(z.string()).default([]),
   scopedHttpsContracts: z.array(z.string()).default([]),
 });
+/** A report as it was read: what a node is, what its dispatcher understands, and nothing that it would keep free for anybody. */
 export type NodeReport = z.output<typeof nodeReportSchema>;
 
 const indexed = { index: u32, preflightEligible: z.boolean() };
@@ -54,6 +56,7 @@ export const capabilitiesSchema = z.object({
   parentRouting: z.boolean().default(false),
   nodes: z.array(entry).max(maxNodes),
 });
+/** A router's answer as it was read: one entry for each backend, with a report or the reason for none, and how many are eligible. */
 export type Capabilities = z.output<typeof capabilitiesSchema>;
 
 /** The members of a report that decide whether this protocol can be spoken with its dispatcher. */

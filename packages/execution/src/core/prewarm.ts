@@ -15,4 +15,5 @@ export const prewarmSchema = z.object({
   conformance: z.literal("not_checked"),
   artifactReadiness: z.literal("not_checked"),
 });
+/** An observation as it was read. It reserves nothing; keep `processEpoch` to see that it is void. */
 export type PrewarmObservation = z.output<typeof prewarmSchema>;

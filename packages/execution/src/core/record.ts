@@ -1,13 +1,16 @@
 // Execution records and receipts (execution API, sections 12.1 and 12.2).
 import { z } from "zod";
-import { requestVersions } from "./execution-request.ts";
 import { identity } from "./hashes.ts";
 import { parseInstant } from "./instant.ts";
 import { u64 } from "./integers.ts";
 
 /** The phases after which a record does not change. */
 export const terminalPhases = ["Succeeded", "Failed", "Refused", "Cancelled"] as const;
+/** How an execution can end. `Refused` and an early `Failed` or `Cancelled` ran nothing. */
 export type TerminalPhase = (typeof terminalPhases)[number];
+
+/** Longer than any version that there is, or is to be expected. */
+const maxVersionCharacters = 128;
 
 /** A time as receipts write it: RFC 3339 with an offset, any number of fraction digits. */
 export const instantText = z
@@ -16,9 +19,13 @@ export const instantText = z
 
 const output = z.strictObject({ hash: identity, mediaType: z.string(), bytes: u64 });
 
-/** What a dispatcher vouches for after a sandbox ran. A member that is not known is refused: it could change what the rest means. */
+/**
+ * What a dispatcher vouches for after a sandbox ran. A member that is not known is refused: it could change what the rest means.
+ * `apiVersion` is any text of at most 128 characters here: a receipt has the version of its request, which may be newer than this
+ * package.
+ */
 export const receiptSchema = z.strictObject({
-  apiVersion: z.enum(requestVersions),
+  apiVersion: z.string().min(1).max(maxVersionCharacters),
   requestId: z.string(),
   phase: z.enum(["succeeded", "failed", "cancelled"]),
   node: z.string(),
@@ -32,6 +39,10 @@ export const receiptSchema = z.strictObject({
   startedAt: instantText,
   completedAt: instantText,
 });
+/**
+ * A receipt as it was read (execution API, section 12.2): which node and sandbox ran what, from when to when, and the identity of
+ * its output. `resolved.mote` is null for forge, `output` when nothing was produced; bytes are bigints.
+ */
 export type Receipt = z.output<typeof receiptSchema>;
 
 /**
@@ -45,6 +56,10 @@ export const recordSchema = z.object({
   output: z.string().optional(),
   receipt: receiptSchema.optional(),
 });
+/**
+ * A record as it was read (execution API, section 12.1). With an active phase only `requestId` and `phase` say anything; `reason` is for
+ * people; `receipt` is there when a sandbox ran.
+ */
 export type ExecutionRecord = z.output<typeof recordSchema>;
 
 /** A record that does not change any more. */

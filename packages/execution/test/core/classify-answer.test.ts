@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import { answers } from "../../src/core/answer-table.ts";
 import { classifyAnswer } from "../../src/core/classify-answer.ts";
+import type { Purpose } from "../../src/core/trouble.ts";
 import { vectors } from "../support/vectors.ts";
 
-const classify = (status: number, body: string) => classifyAnswer(status, new TextEncoder().encode(body));
+const classify = (status: number, body: string, purpose: Purpose = "submit") =>
+  classifyAnswer(status, new TextEncoder().encode(body), purpose);
 
 /** Who may do what after each answer: as the protocol's tables tell it, written down once more. */
 const expected: Readonly<Record<string, string>> = {
@@ -15,9 +17,14 @@ const expected: Readonly<Record<string, string>> = {
   "401 unauthorized": "UNAUTHORIZED maybe same-id",
   "404 not found": "ROUTE_UNKNOWN no never",
   "404 unknown execution": "UNKNOWN_EXECUTION no same-id",
+  "404 unknown execution audit": "NO_AUDIT yes same-id",
   "409 execution already binds a different backend; no reroute": "PIN_CONFLICT maybe never",
   "409 execution id already binds different request bytes": "ID_CONFLICT no never",
+  "409 execution id already bound to different request bytes": "DISPATCHER_CONFLICT yes operator",
+  "413 request body exceeds 64 KiB": "REQUEST_REFUSED yes never",
   "413 request body exceeds 64 KiB or is empty": "BODY_SIZE no never",
+  "422 prewarm admission refused": "PREWARM_REFUSED yes never",
+  "422 sealed prewarm verification refused": "PREWARM_REFUSED yes never",
   "502 parent outcome uncertain; reconcile original owner": "PARENT_UNCERTAIN maybe operator",
   "502 scoped outcome uncertain; retry the same request": "SCOPED_UNCERTAIN maybe same-id",
   "503 capability probe unavailable": "PROBE_BUSY no same-id",
@@ -32,6 +39,8 @@ const expected: Readonly<Record<string, string>> = {
   "503 ownership capacity exhausted; operator reconciliation required": "LEDGER_FULL no operator",
   "503 ownership unavailable; retry same request without changing id": "OWNERSHIP_UNAVAILABLE no same-id",
   "503 pinned prewarm unavailable; no fallback": "PREWARM_UNAVAILABLE maybe same-id",
+  "503 prewarm admission refused": "PREWARM_BUSY yes same-id",
+  "503 prewarm already in progress": "PREWARM_BUSY yes same-id",
   "503 recorded owner removed from configured backends; no reroute": "OWNER_REMOVED maybe operator",
   "503 recorded owner unavailable or outcome lost; no reroute or replay": "OWNER_LOST maybe operator",
   "503 router credentials unavailable": "ROUTER_CREDENTIALS no same-id",
@@ -112,6 +121,11 @@ test.each<[number, string, string]>([
 test.each<[number, string, string]>([
   [302, "", "REDIRECTED maybe same-id"],
   [400, '{"error":"missing field `id` at line 1"}', "REQUEST_REFUSED yes never"],
+  [400, "", "UNEXPECTED_ANSWER maybe operator"],
+  [400, "<html>", "UNEXPECTED_ANSWER maybe operator"],
+  [400, "Bad Request", "UNEXPECTED_ANSWER maybe operator"],
+  [400, '{"message":"bad request"}', "UNEXPECTED_ANSWER maybe operator"],
+  [422, "<html>", "UNEXPECTED_ANSWER maybe operator"],
   [401, "<html>", "UNAUTHORIZED maybe same-id"],
   [403, "blocked", "UNAUTHORIZED maybe same-id"],
   [404, "<html>", "UNEXPECTED_ANSWER maybe operator"],
@@ -128,6 +142,42 @@ test.each<[number, string, string]>([
 ])("%i %s is told by its status", (status, body, meaning) => {
   const trouble = classify(status, body);
   expect(`${trouble.code} ${trouble.sent} ${trouble.next}`).toBe(`CELLKIT_EXECUTION_${meaning}`);
+});
+
+test.each<[number, string]>([
+  [400, "invalid execution request"],
+  [400, "missing field `id` at line 1"],
+  [400, "id must be a nonempty ASCII alphanumeric, dash, underscore or dot path component"],
+  [403, "egress policy refused execution request"],
+  [409, "execution id already binds different request bytes"],
+  [413, "request body exceeds 64 KiB"],
+  [422, "request refused"],
+  [422, "no such member"],
+  [503, "node at capacity"],
+])("a read or a cancellation is not refused by %i %s: no id is given up for that", (status, text) => {
+  for (const purpose of ["result", "cancel"] as const) {
+    const { code, next, advice } = classify(status, JSON.stringify({ error: text }), purpose);
+    expect([code, next]).toEqual(["CELLKIT_EXECUTION_UNEXPECTED_ANSWER", "operator"]);
+    expect(advice).not.toMatch(/new id|executionId/);
+  }
+});
+
+test.each<[number, string, string]>([
+  [400, "invalid prewarm request", "PREWARM_REFUSED yes never"],
+  [400, "missing field `id` at line 1", "PREWARM_REFUSED yes never"],
+  [422, "the mote is not sealed", "PREWARM_REFUSED yes never"],
+  [422, "request refused", "PREWARM_REFUSED yes never"],
+  [503, "node at capacity", "PREWARM_BUSY yes same-id"],
+  [503, "verified template no longer observable in serving cache", "PREWARM_BUSY yes same-id"],
+  [503, "pinned prewarm unavailable; no fallback", "PREWARM_UNAVAILABLE maybe same-id"],
+])("a prewarm that is answered %i %s uses up no id", (status, text, meaning) => {
+  const { code, sent, next, advice } = classify(status, JSON.stringify({ error: text }), "prewarm");
+  expect(`${code} ${sent} ${next}`).toBe(`CELLKIT_EXECUTION_${meaning}`);
+  expect(advice).not.toMatch(/is used up|new id/);
+});
+
+test("a prewarm that is answered 400 by something else is no dispatcher's refusal", () => {
+  expect(classify(400, "<html>", "prewarm").code).toBe("CELLKIT_EXECUTION_UNEXPECTED_ANSWER");
 });
 
 test("a refusal's reason, detail and problems are kept, within bounds", () => {

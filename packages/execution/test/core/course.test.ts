@@ -2,13 +2,14 @@ import fc from "fast-check";
 import { expect, inject, test } from "vitest";
 import { type AnswerName, answers } from "../../src/core/answer-table.ts";
 import { classifyAnswer } from "../../src/core/classify-answer.ts";
+import { inLightOf } from "../../src/core/contradiction.ts";
 import {
+  type CoursePurpose,
   type Knowledge,
   learn,
   nextStep,
   nothingKnown,
   type Outcome,
-  type Purpose,
   perhapsSent,
 } from "../../src/core/course.ts";
 import { delayMs } from "../../src/core/pace.ts";
@@ -23,15 +24,22 @@ const unreachable: Outcome = { kind: "trouble", trouble: unreachableTrouble("htt
 function told(name: AnswerName): Outcome {
   const [[status, [text] = []] = ["502", [""]]] = Object.entries<readonly string[]>(answers[name].texts);
   const body = new TextEncoder().encode(JSON.stringify({ error: text }));
-  return { kind: "trouble", trouble: classifyAnswer(Number(status), body) };
+  return { kind: "trouble", trouble: classifyAnswer(Number(status), body, "submit") };
 }
+/** A 400 in words that nobody knows: a dispatcher's parser, or anything else that speaks JSON. */
+const otherWords: Outcome = {
+  kind: "trouble",
+  trouble: classifyAnswer(400, new TextEncoder().encode('{"error":"bad request"}'), "submit"),
+};
 
 /** Plays outcomes until something is settled; `wait` is the end of a course that would go on. */
-function play(purpose: Purpose, outcomes: readonly Outcome[], from: Knowledge = nothingKnown): string {
+function play(purpose: CoursePurpose, outcomes: readonly Outcome[], from: Knowledge = nothingKnown): string {
   let known = from;
   let nowMs = 0;
   let last = "wait";
-  for (const [index, outcome] of outcomes.entries()) {
+  for (const [index, met] of outcomes.entries()) {
+    const outcome: Outcome =
+      met.kind === "record" ? met : { ...met, trouble: inLightOf(known, met.trouble, purpose, "run-1") };
     known = learn(known, outcome, purpose);
     const plan = { purpose, id: "run-1", deadlineMs: 10_000, pace };
     const step = nextStep(plan, known, outcome, { tries: index + 1, nowMs, random: 0.5 });
@@ -43,7 +51,7 @@ function play(purpose: Purpose, outcomes: readonly Outcome[], from: Knowledge = 
   return last;
 }
 
-test.each<[Purpose, Outcome[], string]>([
+test.each<[CoursePurpose, Outcome[], string]>([
   ["submit", [record("Admitting")], "settled Admitting"],
   ["submit", [lost, record("Succeeded")], "settled Succeeded"],
   [
@@ -59,6 +67,19 @@ test.each<[Purpose, Outcome[], string]>([
   ["submit", [told("OWNER_LOST"), lost, told("ID_CONFLICT")], "ID_CONFLICT maybe operator"],
   ["submit", [told("WORKER_UNAVAILABLE"), told("ID_CONFLICT")], "ID_CONFLICT yes operator"],
   ["submit", [told("AT_CAPACITY")], "AT_CAPACITY yes never"],
+  ["submit", [lost, told("AT_CAPACITY")], "AT_CAPACITY yes never"],
+  ["submit", [told("OUTCOME_UNKNOWN"), told("AT_CAPACITY")], "AT_CAPACITY yes operator"],
+  ["submit", [told("OWNER_LOST"), told("REQUEST_REFUSED")], "REQUEST_REFUSED yes operator"],
+  ["submit", [told("DISPATCHER_CREDENTIALS"), told("REQUEST_REFUSED")], "REQUEST_REFUSED yes operator"],
+  ["submit", [told("OUTCOME_UNKNOWN"), lost, told("LEDGER_FULL")], "LEDGER_FULL maybe operator"],
+  ["submit", [told("OUTCOME_UNKNOWN"), told("ID_REFUSED")], "ID_REFUSED maybe operator"],
+  ["submit", [told("OUTCOME_UNKNOWN"), told("WORKER_UNAVAILABLE")], "WORKER_UNAVAILABLE yes operator"],
+  ["submit", [told("DISPATCHER_CREDENTIALS"), told("ID_CONFLICT")], "ID_CONFLICT maybe operator"],
+  ["submit", [told("DISPATCHER_CONFLICT")], "DISPATCHER_CONFLICT yes operator"],
+  ["submit", [otherWords], "REQUEST_REFUSED yes never"],
+  ["submit", [unreachable, otherWords], "REQUEST_REFUSED yes never"],
+  ["submit", [lost, otherWords], "UNEXPECTED_ANSWER maybe operator"],
+  ["submit", [told("OUTCOME_UNKNOWN"), otherWords], "REQUEST_REFUSED yes operator"],
   ["submit", [told("INTERRUPTED")], "INTERRUPTED yes operator"],
   ["submit", [told("JOURNAL_UNAVAILABLE")], "JOURNAL_UNAVAILABLE maybe operator"],
   ["result", [record("Admitting"), record("Running"), record("Failed")], "settled Failed"],
@@ -80,7 +101,7 @@ test.each<[Purpose, Outcome[], string]>([
   expect(play(purpose, outcomes)).toBe(end);
 });
 
-test.each<[Purpose, Outcome, string]>([
+test.each<[CoursePurpose, Outcome, string]>([
   ["submit", lost, "DEADLINE maybe same-id"],
   ["submit", unreachable, "DEADLINE no same-id"],
   ["submit", told("OWNER_LOST"), "DEADLINE maybe operator"],
@@ -95,8 +116,38 @@ test.each<[Purpose, Outcome, string]>([
   ).toBe(end);
 });
 
-test.each<[string, Knowledge, Purpose, Outcome[], string]>([
+test.each<[string, Knowledge, CoursePurpose, Outcome[], string]>([
   ["what others sent", perhapsSent, "submit", [told("UNAUTHORIZED")], "UNAUTHORIZED maybe same-id"],
+  [
+    "what others sent, and who refuses?",
+    perhapsSent,
+    "submit",
+    [otherWords],
+    "UNEXPECTED_ANSWER maybe operator",
+  ],
+  ["what others sent, refused now", perhapsSent, "submit", [told("AT_CAPACITY")], "AT_CAPACITY yes never"],
+  [
+    "a record, and then a first submission",
+    learn(nothingKnown, record("Running"), "submit"),
+    "submit",
+    [told("AT_CAPACITY")],
+    "AT_CAPACITY yes operator",
+  ],
+  [
+    "a refusal, read afterwards",
+    learn(nothingKnown, told("REQUEST_REFUSED"), "submit"),
+    "result",
+    [told("UNKNOWN_EXECUTION")],
+    "UNKNOWN_EXECUTION yes operator",
+  ],
+  [
+    "a refusal in words of others is no claim",
+    learn(nothingKnown, otherWords, "submit"),
+    "result",
+    [told("UNKNOWN_EXECUTION")],
+    "UNKNOWN_EXECUTION yes same-id",
+  ],
+  ["an audit that is not there", perhapsSent, "result", [told("NO_AUDIT")], "NO_AUDIT yes same-id"],
   ["what others sent, in vain", perhapsSent, "submit", [told("ID_CONFLICT")], "ID_CONFLICT no never"],
   ["a read that tells nothing", perhapsSent, "result", [told("ROUTE_UNKNOWN")], "ROUTE_UNKNOWN maybe never"],
   [
@@ -131,6 +182,17 @@ test.each<[string, Knowledge, Purpose, Outcome[], string]>([
   expect(play(purpose, outcomes, from)).toBe(end);
 });
 
+test("what contradicts an earlier claim says so, and not that the id is used up", () => {
+  const known = learn(nothingKnown, told("OUTCOME_UNKNOWN"), "submit");
+  const met = told("AT_CAPACITY");
+  const trouble = met.kind === "trouble" ? inLightOf(known, met.trouble, "submit", "run-1") : undefined;
+  expect(trouble).toMatchObject({
+    next: "operator",
+    what: 'the answer was 503 "node at capacity", as to an id that is new to it, for run-1, which a router had bound to a dispatcher before',
+  });
+  expect(trouble?.advice).not.toContain("new id");
+});
+
 test("once a try may have arrived, nothing but a conflict makes that unsaid", () => {
   const some = fc.constantFrom<AnswerName>(
     "OWNERSHIP_UNAVAILABLE",
@@ -156,7 +218,7 @@ test("a course always ends: settled, failed, or with its deadline, and never wai
     fc.constantFrom(...names.map(told)),
     fc.constantFrom(lost, unreachable, record("Running"), record("Succeeded")),
   );
-  const purpose = fc.constantFrom<Purpose>("submit", "result", "cancel");
+  const purpose = fc.constantFrom<CoursePurpose>("submit", "result", "cancel");
   fc.assert(
     fc.property(
       purpose,

@@ -51,6 +51,16 @@ test("127 levels, equal names in different objects and names of prototypes are f
   ]);
 });
 
+test("a string of many megabytes is read, and what follows it is still looked at", () => {
+  const long = "x".repeat(13_000_000);
+  expect(() => parseJson(`{"a":"\\n${long}","a":1}`)).toThrow("names a member twice");
+});
+
+test("a quotation mark, a backslash or a bracket inside of a string is none", () => {
+  const text = String.raw`{"a\\":"\\\\","b":"\"}{","{\"":["\\\"",{"a":"]","\u0062":1}]}`;
+  expect(parseJson(text)).toEqual(JSON.parse(text));
+});
+
 test("the reader of answers keeps the same digits, and takes a member twice: the last one counts", () => {
   const text = "[0,-7,9007199254740993,1.0,-0]";
   expect(parseExactJson(text)).toEqual(parseJson(text));

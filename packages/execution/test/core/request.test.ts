@@ -97,12 +97,40 @@ test.each<[string, string]>([
   ["a negative integer", '"inputs":[{"name":"a","hash":"h","mediaType":"m","bytes":-1}],'],
   ["2^64", '"inputs":[{"name":"a","hash":"h","mediaType":"m","bytes":18446744073709551616}],'],
   ["null for a list", '"inputs":null,'],
+  ["null for a harness", '"harness":null,'],
   ["a member named __proto__", '"__proto__":{},'],
 ])("%s makes a request malformed", (_, member) => {
   const { mote: _mote, ...rest } = moteRequest("r");
   expect(parseExecutionRequest(`{${member}${JSON.stringify(rest).slice(1)}`)).toMatchObject({
     kind: "malformed",
   });
+});
+
+test.each([
+  ["json", harness2, "harness.json"],
+  ["jsonStdio", harness3, "harness.borrowedTools.0.jsonStdio"],
+])("null for %s, which is left out where it is not given, makes a request malformed", (_, name, path) => {
+  const text = JSON.stringify(changed(requestVector(name), path, null));
+  expect(parseExecutionRequest(text)).toMatchObject({ kind: "malformed" });
+});
+
+test("null is read where the protocol writes it", () => {
+  const forge = { task: "print ten primes", backend: null, model: null };
+  const request = {
+    ...moteRequest("r"),
+    tools: [{ alias: "/usr/bin/lint", hash: hash("3"), closure: null }],
+    forge: null,
+  };
+  expect(parseExecutionRequest(JSON.stringify(request))).toMatchObject({ kind: "valid" });
+  const forged = {
+    ...request,
+    mote: null,
+    forge,
+    tools: [],
+    invocation: null,
+    execution: { lane: "agent", requireHardwareIsolation: true },
+  };
+  expect(parseExecutionRequest(JSON.stringify(forged))).toMatchObject({ kind: "valid" });
 });
 
 test("what Rust does not call blank is not blank here", () => {

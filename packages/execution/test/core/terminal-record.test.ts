@@ -30,6 +30,7 @@ function faults(record: unknown, change: Partial<ExecutionRequestInput> = {}): s
 }
 
 const withReceipt = (change: Record<string, unknown>) => ({ ...succeeded(id), receipt: receipt(id, change) });
+const upper = (digit: string) => `blake3:${digit.toUpperCase().repeat(64)}`;
 const resolved = (change: Record<string, unknown>) =>
   withReceipt({ resolved: { mote: hash("1"), tools: [hash("3")], inputs: [], ...change } });
 
@@ -45,7 +46,17 @@ test.each<[string, unknown, Partial<ExecutionRequestInput>]>([
   ["a refusal", { requestId: id, phase: "Refused", reason: "policy" }, {}],
   ["a cancellation before a sandbox", { requestId: id, phase: "Cancelled" }, {}],
   ["a run that ended in the second it began", withReceipt({ completedAt: "2026-09-07T12:00:00.0Z" }), {}],
-  ["upper-case hashes in the request", succeeded(id), { mote: { hash: `blake3:${"1".repeat(64)}` } }],
+  [
+    "upper-case hashes in the request",
+    resolved({ mote: hash("b"), tools: [hash("c")] }),
+    { mote: { hash: upper("b") }, tools: [{ alias: "/usr/bin/lint", hash: upper("c") }] },
+  ],
+  ["the only tool without an invocation", succeeded(id), { invocation: null }],
+  [
+    "a tool that the dispatcher chose, where the request has none",
+    resolved({ tools: [hash("f")] }),
+    { tools: [], invocation: null },
+  ],
   [
     "output of exactly what was allowed",
     withReceipt({ output: { hash: hash("9"), mediaType: "a/b", bytes: 32 } }),
@@ -98,10 +109,35 @@ test.each<[string, unknown, string]>([
   expect(faults(record)).toEqual([fault]);
 });
 
+test.each<[string, unknown, Partial<ExecutionRequestInput>, string]>([
+  [
+    "another than the only tool",
+    resolved({ tools: [hash("4")] }),
+    { invocation: null },
+    "its receipt has another tool",
+  ],
+  [
+    "no tool where the request has none",
+    resolved({ tools: [] }),
+    { tools: [], invocation: null },
+    "its receipt has not exactly one tool",
+  ],
+])("%s is refused", (_, record, change, fault) => {
+  expect(faults(record, change)).toEqual([fault]);
+});
+
+test("a receipt may have any version, of at most 128 characters, and has to have the request's", () => {
+  const newer = recordSchema.parse(withReceipt({ apiVersion: "celln.dev/v2" }));
+  expect(acceptTerminalRecord(newer, id)).toBe(newer);
+  for (const apiVersion of ["", "v".repeat(129), 2]) {
+    expect(recordSchema.safeParse(withReceipt({ apiVersion })).success).toBe(false);
+  }
+});
+
 test("inputs have to be the same, in order", () => {
   const inputs = ["a", "b"].map((name) => ({
     name,
-    hash: hash(name).toUpperCase().replace("BLAKE3", "blake3"),
+    hash: upper(name),
     mediaType: "a/b",
     bytes: 1,
   }));
