@@ -77,3 +77,18 @@ it("it ends with the process that started it, however that ends", async () => {
   parent.kill("SIGKILL");
   await until("its end", () => !existsSync(process_));
 });
+
+it("one whose process cannot be spawned says why, and a fault that makes no sense is refused here", async () => {
+  const journal = await directory();
+  const { execPath } = process;
+  try {
+    process.execPath = "/nowhere/node";
+    const error = await failureOf(dispatcherProcess({ journal }));
+    expect(error).toBeInstanceOf(ProcessError);
+    expect(String(error)).toContain("did not start");
+  } finally {
+    process.execPath = execPath;
+  }
+  await using it = await dispatcherProcess({ journal });
+  expect(await failureOf(it.fault("read", { kind: "at-capacity" }))).toBeInstanceOf(TestingOptionError);
+});

@@ -1,5 +1,6 @@
 // What can go wrong with a dispatcher, as a value.
-import type { CallKind } from "./call.ts";
+import { TestingOptionError } from "../errors.ts";
+import { type CallKind, callKinds } from "./call.ts";
 import { type Answer, refusal } from "./wire-answer.ts";
 
 /** Before the call had any effect; after it had it, with nothing answered; or after the whole answer was written. */
@@ -13,13 +14,13 @@ export type Fault =
   | { readonly kind: "swallow" }
   /** Serves the call at once and answers late. */
   | { readonly kind: "late"; readonly delayMs: number }
-  /** Serves the call at once and answers when the promise is settled. */
+  /** Serves the call at once and answers when the promise is settled, whichever way. */
   | { readonly kind: "held"; readonly until: Promise<unknown> }
   /** The whole dispatcher dies: no connection, no listener, whatever ran is interrupted. */
   | { readonly kind: "die"; readonly when: Moment }
   /** The connection of this call is reset. */
   | { readonly kind: "reset"; readonly when: "before-accept" | "after-accept" }
-  /** The answer is about another execution. */
+  /** Of a submission, read, audit or cancel: the answer is about another execution. */
   | { readonly kind: "other-id"; readonly id?: string }
   /** `Content-Length` is so much too large, or too small. */
   | { readonly kind: "wrong-length"; readonly differenceBytes: number }
@@ -27,10 +28,24 @@ export type Fault =
   | { readonly kind: "cut"; readonly afterBytes: number }
   /** The call has its effect; what comes back are these bytes, by default none of HTTP. */
   | { readonly kind: "garbage"; readonly bytes?: Uint8Array | string }
-  /** `503 node at capacity`; the call has no effect. */
-  | { readonly kind: "at-capacity" }
   /** Any answer; the call has no effect. */
-  | { readonly kind: "answer"; readonly status: number; readonly body: unknown };
+  | { readonly kind: "answer"; readonly status: number; readonly body: unknown }
+  | RefusalFault;
+
+/** Refusals of a dispatcher for which it would have to be out of order, or another one. The call has no effect. */
+export type RefusalFault =
+  /** Of a submission: `503 node at capacity`. */
+  | { readonly kind: "at-capacity" }
+  /** Of a submission: `422 request refused`, for the reason `invalid_request`. */
+  | { readonly kind: "invalid-request" }
+  /** Of a submission, read, audit or cancel: `503 execution journal unavailable; do not replay`. */
+  | { readonly kind: "journal-unavailable" }
+  /** Of a submission: `503 execution worker unavailable`. The id is bound all the same, its record `Failed`, and nothing ran. */
+  | { readonly kind: "worker-unavailable" }
+  /** Of an audit: `404 unknown execution audit`, for an execution that has none. */
+  | { readonly kind: "no-audit" }
+  /** Of a prewarm: `503 verified template no longer observable in serving cache`. */
+  | { readonly kind: "template-gone" };
 
 /** Which calls are meant. */
 export interface CallMatch {
@@ -39,12 +54,75 @@ export interface CallMatch {
   readonly id?: string;
 }
 
-export const atCapacity: Answer = refusal(503, "node at capacity", { reason: "at_capacity" });
+interface KnownRefusal {
+  readonly calls: readonly CallKind[];
+  readonly answer: Answer;
+}
+
+const aboutExecutions: readonly CallKind[] = ["submit", "read", "audit", "cancel"];
+
+const refusals: Readonly<Record<RefusalFault["kind"], KnownRefusal>> = {
+  "at-capacity": {
+    calls: ["submit"],
+    answer: refusal(503, "node at capacity", { reason: "at_capacity" }),
+  },
+  "invalid-request": {
+    calls: ["submit"],
+    answer: refusal(422, "request refused", { reason: "invalid_request" }),
+  },
+  "journal-unavailable": {
+    calls: aboutExecutions,
+    answer: refusal(503, "execution journal unavailable; do not replay"),
+  },
+  "worker-unavailable": { calls: ["submit"], answer: refusal(503, "execution worker unavailable") },
+  "no-audit": { calls: ["audit"], answer: refusal(404, "unknown execution audit") },
+  "template-gone": {
+    calls: ["prewarm"],
+    answer: refusal(503, "verified template no longer observable in serving cache"),
+  },
+};
+
+export const atCapacity: Answer = refusals["at-capacity"].answer;
+export const workerUnavailable: Answer = refusals["worker-unavailable"].answer;
+
+/** For each fault that makes sense for some calls alone, these calls. */
+export type FaultCalls = Readonly<Record<string, readonly CallKind[]>>;
+
+const dispatcherFaultCalls: FaultCalls = {
+  "other-id": aboutExecutions,
+  ...Object.fromEntries(Object.entries(refusals).map(([kind, { calls }]) => [kind, calls])),
+};
+
+/**
+ * A fault that was meant for calls, if it can strike them.
+ *
+ * @param served the calls that can have a fault
+ * @throws {@link TestingOptionError} when it would strike none of them, or make no sense there
+ */
+export function checkedFault<F extends { readonly kind: string }>(
+  match: CallKind | CallMatch,
+  fault: F,
+  served: readonly CallKind[] = callKinds,
+  callsOf: FaultCalls = dispatcherFaultCalls,
+): F {
+  const call = typeof match === "string" ? match : match.call;
+  if (!served.includes(call)) {
+    throw new TestingOptionError("call", `is ${JSON.stringify(call)}; give ${served.join(", ")}`);
+  }
+  const { [fault.kind]: calls = served } = callsOf;
+  if (!calls.includes(call)) {
+    throw new TestingOptionError("fault", `${fault.kind} is of ${calls.join(", ")}, and not of ${call}`);
+  }
+  return "until" in fault && fault.until instanceof Promise
+    ? { ...fault, until: fault.until.catch(() => undefined) }
+    : fault;
+}
 
 /** What a fault answers in place of the dispatcher; undefined when it serves the call. */
 export function answerInstead(fault: Fault | undefined): Answer | undefined {
-  if (fault?.kind === "at-capacity") return atCapacity;
-  return fault?.kind === "answer" ? { status: fault.status, body: fault.body } : undefined;
+  if (fault === undefined || fault.kind === "worker-unavailable") return undefined;
+  if (fault.kind === "answer") return { status: fault.status, body: fault.body };
+  return fault.kind in refusals ? refusals[fault.kind as RefusalFault["kind"]].answer : undefined;
 }
 
 /** An answer that names another execution. */

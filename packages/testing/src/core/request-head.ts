@@ -4,6 +4,7 @@
 /** Longest line, line feed included. */
 const maxLineBytes = 8192;
 const maxFieldCount = 64;
+const largestLength = 0xffff_ffff_ffff_ffffn;
 
 /** A head that was understood. */
 export interface RequestHead {
@@ -11,6 +12,7 @@ export interface RequestHead {
   readonly path: string;
   /** As they came: names with their capitals, in order. */
   readonly fields: readonly (readonly [name: string, value: string])[];
+  /** Above 2^53 it is rounded. */
   readonly contentLength: number;
   readonly authorization: string | undefined;
 }
@@ -64,7 +66,8 @@ function parse([first = "", ...rest]: readonly string[], bodyAt: number): HeadRe
   const authorizations = valuesOf("authorization");
   const lengths = valuesOf("content-length");
   const [length = "0"] = lengths;
-  const isReadable = /^\d{1,15}$/.test(length) && lengths.length < 2 && authorizations.length < 2;
+  const isLength = /^\d+$/.test(length) && BigInt(length) <= largestLength;
+  const isReadable = isLength && lengths.length < 2 && authorizations.length < 2;
   if (!isReadable) return { kind: "silent" };
   const [authorization] = authorizations;
   const head = { method: first.slice(0, space), path, fields, contentLength: Number(length), authorization };

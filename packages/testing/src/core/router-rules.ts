@@ -1,7 +1,8 @@
-// What a router decides about a call before it looks at its ledger (execution API, sections 2.4 to 6). Heads are not its
-// business here: whoever mocks a router gets requests that an HTTP library has read.
+// What a router decides about a call before it looks at its ledger (execution API, sections 2.3 to 6). Of a head it looks at what an
+// HTTP library leaves of it: whoever mocks a router gets requests that one has read.
 import { isExecutionId, JsonError, parseJson } from "@cellkit/execution";
 import { type CallKind, routeOf } from "./call.ts";
+import { isSameSecret } from "./secret.ts";
 import { type Answer, refusal } from "./wire-answer.ts";
 
 /** Longest body of a submission or a prewarm. */
@@ -17,6 +18,10 @@ export interface RouterCall {
   readonly path: string;
   readonly authorization: string | undefined;
   readonly pin: string | undefined;
+  /** What stands in `Prefer`, repeats joined by commas. */
+  readonly preference: string | undefined;
+  /** Whether it has `Transfer-Encoding`. */
+  readonly isEncoded: boolean;
   readonly body: Uint8Array;
 }
 
@@ -37,6 +42,10 @@ const notFound = answered(404, "not found");
 
 export function decideCall(call: RouterCall, setup: RouterSetup): RouterDecision {
   const { method, path, pin } = call;
+  if (call.preference !== undefined && call.preference !== "respond-async") {
+    return answered(400, "unsupported or duplicate preference");
+  }
+  if (call.isEncoded) return answered(400, "transfer encoding unsupported");
   if (path.startsWith("/v1/scoped/")) return answered(404, "scoped receiver disabled");
   if (!isAuthorized(call, setup)) return answered(401, "unauthorized");
   const { kind, id = "" } = routeOf(method, path);
@@ -70,7 +79,8 @@ function isAuthorized({ method, path, authorization }: RouterCall, setup: Router
   const [, scheme, token] = /^([^ ]*) (.*)$/s.exec(authorization ?? "") ?? [];
   if (scheme?.toLowerCase() !== "bearer" || token === undefined) return false;
   const isDiscovery = method === "GET" && path === "/v1/capabilities";
-  return token === setup.clientToken || (isDiscovery && token === setup.capabilityToken);
+  if (isSameSecret(token, setup.clientToken)) return true;
+  return isDiscovery && setup.capabilityToken !== undefined && isSameSecret(token, setup.capabilityToken);
 }
 
 function decideSubmission(body: Uint8Array): RouterDecision {

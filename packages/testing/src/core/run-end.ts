@@ -91,10 +91,13 @@ function outputOf({ output, mediaType }: { output?: string; mediaType?: string }
   return { text: new TextDecoder().decode(bytes), object };
 }
 
-/** The images that ran. A request that names no tool gets one that is made up. */
+/**
+ * What ran. Every caller wants exactly one tool (section 12.2): the invoked one; of a mote that names none the mote, which is then all
+ * that can run; of a forge one that was made for this request.
+ */
 function resolved({ request, identity }: RunFacts): Receipt["resolved"] {
   const { tools, invocation, mote, inputs } = request;
-  const tool = tools.find(({ alias }) => alias === invocation?.alias) ?? tools[0];
+  const tool = tools.find(({ alias }) => alias === invocation?.alias) ?? tools[0] ?? mote;
   return {
     mote: mote?.hash.toLowerCase() ?? null,
     tools: [tool?.hash.toLowerCase() ?? identity(new TextEncoder().encode(`tool of ${request.id}`))],

@@ -37,6 +37,11 @@ export function readRequest(body: Uint8Array, node: ResolvedNode): Read {
   }
 }
 
+/** What a request holds while it runs, or is prewarmed. */
+export function reservationOf({ capabilities: { memoryBytes, egress } }: ExecutionRequest): Reserved {
+  return { cells: 1, memoryBytes, egressSlots: egress.length > 0 ? 1 : 0 };
+}
+
 /** Why a request that is new here is not admitted; undefined admits it. */
 export function refusedAdmission(
   { capabilities, execution }: ExecutionRequest,

@@ -1,7 +1,6 @@
 // The wire of a dispatcher: one request a connection, read from the socket and answered with bytes.
 import { createServer, type Server, type Socket } from "node:net";
 import { type RequestHead, readHead } from "../core/request-head.ts";
-import { refusal, renderAnswer } from "../core/wire-answer.ts";
 
 /** A whole request. */
 export interface WireCall {
@@ -11,11 +10,24 @@ export interface WireCall {
   readonly socket: Socket;
 }
 
+/** What came on a connection and was no whole request. */
+export interface BrokenCall {
+  /** Answered 400, left without an answer, or at its end before it was whole. */
+  readonly kind: "malformed" | "silent" | "unfinished";
+  /** As far as it could be read. */
+  readonly head: RequestHead | undefined;
+  /** Everything that came. */
+  readonly bytes: Buffer;
+  readonly socket: Socket;
+}
+
 /** How a dispatcher wants its requests. */
 export interface CallHandler {
   /** Whether a body is to be read; a request whose body is not is handled at once. */
   wantsBody(head: RequestHead): boolean;
   handle(call: WireCall): void;
+  /** Answers the malformed ones with 400, and ends the connection. */
+  handleBroken(call: BrokenCall): void;
 }
 
 /** After its answer a connection is read on for so long, so that what the peer still sends does not reset it. */
@@ -23,7 +35,7 @@ const lingerMs = 500;
 
 export class CallListener {
   readonly #handler: CallHandler;
-  readonly #sockets = new Set<Socket>();
+  readonly #connections = new Set<Connection>();
   #server: Server | undefined;
   port: number;
   readonly host: string;
@@ -60,10 +72,7 @@ export class CallListener {
 
   /** Resets every connection, but for those whose answer is written: a reset could take it away from its reader. */
   cut(): void {
-    for (const socket of this.#sockets) {
-      if (socket.writableFinished) socket.destroy();
-      else socket.resetAndDestroy();
-    }
+    for (const connection of this.#connections) connection.cut();
   }
 
   /** Writes bytes and ends the connection. */
@@ -75,37 +84,68 @@ export class CallListener {
   }
 
   #accept(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.on("error", () => socket.destroy());
-    socket.once("close", () => this.#sockets.delete(socket));
-    const chunks: Buffer[] = [];
-    let head: RequestHead | undefined;
-    let bodyAt = 0;
-    let isHandled = false;
-    const look = (ended: boolean) => {
-      if (isHandled) return;
-      const bytes = chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks);
-      chunks.splice(0, chunks.length, bytes);
-      if (head === undefined) {
-        const read = readHead(bytes, ended);
-        if (read.kind === "more") return;
-        isHandled = read.kind !== "head";
-        if (read.kind === "silent") return void socket.destroy();
-        if (read.kind === "malformed") {
-          return CallListener.answer(socket, renderAnswer(refusal(400, "malformed request line")));
-        }
-        ({ head, bodyAt } = read);
-      }
-      const length = this.#handler.wantsBody(head) ? head.contentLength : 0;
-      if (bytes.length < bodyAt + length) return void (ended && socket.destroy());
-      isHandled = true;
-      this.#handler.handle({ head, body: bytes.subarray(bodyAt, bodyAt + length), socket });
-    };
+    const connection = new Connection(socket, this.#handler);
+    this.#connections.add(connection);
+    socket.once("close", () => this.#connections.delete(connection));
+  }
+}
+
+/** One connection, on which one request comes. */
+class Connection {
+  readonly #socket: Socket;
+  readonly #handler: CallHandler;
+  #bytes: Buffer = Buffer.alloc(0);
+  #head: RequestHead | undefined;
+  #bodyAt = 0;
+  #isHandled = false;
+
+  constructor(socket: Socket, handler: CallHandler) {
+    this.#socket = socket;
+    this.#handler = handler;
     socket.on("data", (chunk: Buffer) => {
-      if (isHandled) return;
-      chunks.push(chunk);
-      look(false);
+      if (this.#isHandled) return;
+      this.#bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
+      this.#look(false);
     });
-    socket.on("end", () => look(true));
+    socket.on("end", () => this.#look(true));
+    socket.on("error", () => socket.destroy());
+    socket.once("close", () => this.#break("unfinished"));
+  }
+
+  cut(): void {
+    // Whoever is gone hears of no request any more.
+    this.#isHandled = true;
+    if (this.#socket.writableFinished) this.#socket.destroy();
+    else this.#socket.resetAndDestroy();
+  }
+
+  #look(ended: boolean): void {
+    if (this.#isHandled) return;
+    if (this.#head === undefined) {
+      const read = readHead(this.#bytes, ended);
+      if (read.kind === "more") return;
+      if (read.kind !== "head") {
+        this.#break(read.kind);
+        return;
+      }
+      this.#head = read.head;
+      this.#bodyAt = read.bodyAt;
+    }
+    const bodyEnd = this.#bodyAt + (this.#handler.wantsBody(this.#head) ? this.#head.contentLength : 0);
+    if (this.#bytes.length < bodyEnd) {
+      if (ended) this.#break("unfinished");
+      return;
+    }
+    this.#isHandled = true;
+    const body = this.#bytes.subarray(this.#bodyAt, bodyEnd);
+    this.#handler.handle({ head: this.#head, body, socket: this.#socket });
+  }
+
+  #break(kind: BrokenCall["kind"]): void {
+    if (this.#isHandled) return;
+    this.#isHandled = true;
+    // Who only looks whether somebody listens makes no call.
+    if (this.#bytes.length === 0) return void this.#socket.destroy();
+    this.#handler.handleBroken({ kind, head: this.#head, bytes: this.#bytes, socket: this.#socket });
   }
 }

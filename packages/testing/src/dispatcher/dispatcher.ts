@@ -25,14 +25,18 @@ export interface ScriptedDispatcher extends AsyncDisposable {
   /**
    * From here on exactly these calls have to come, in this order. The first that is another one is reset, and so is every
    * later call; {@link verify} and {@link close} throw then, and also when calls are missing. Health, node and capability
-   * calls are passed over unless the script names their kind.
+   * calls are passed over unless the script names their kind. Bytes that are no whole request are a call, too: `other`.
    */
   script(steps: readonly ScriptStep[]): void;
   /** @throws ScriptError (`CELLKIT_TESTING_SCRIPT`) when the script was not followed to its end. */
   verify(): void;
   /** Waits until the script is at its end. @throws ScriptError as soon as it is not followed, WaitTimeoutError */
   followed(options?: WaitOptions): Promise<void>;
-  /** Something goes wrong with the next call of this kind, or the next few. */
+  /**
+   * Something goes wrong with the next call of this kind, or the next few.
+   *
+   * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) for a fault that makes no sense for the call
+   */
   fault(match: CallKind | CallMatch, fault: Fault, options?: FaultOptions): void;
   /** Forgets the faults that have not struck, and listens again. */
   heal(): Promise<void>;

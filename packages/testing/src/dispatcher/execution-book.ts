@@ -1,9 +1,10 @@
 // The executions of one dispatcher: what it answers about them, and how they go on. Knows no connection.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type ExecutionRecord, type ExecutionRequest, isTerminal } from "@cellkit/execution";
+import { workerUnavailable } from "../core/fault.ts";
 import { checkedEnd, finalRecord, firstAudit, nextAudit, type RunEnd } from "../core/run-end.ts";
 import { type Answer, refusal } from "../core/wire-answer.ts";
-import { readRequest, refusedAdmission } from "./admission.ts";
+import { readRequest, refusedAdmission, reservationOf } from "./admission.ts";
 import type { Identity } from "./hash.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import type { Reserved, ResolvedNode } from "./node-figures.ts";
@@ -40,7 +41,7 @@ export class ExecutionBook {
   draining = false;
   readonly #parts: BookParts;
   readonly #entries = new Map<string, Entry>();
-  readonly #active = new Set<Entry>();
+  readonly #active = new Set<Pick<Entry, "reserved">>();
   #isDead = false;
 
   private constructor(parts: BookParts) {
@@ -66,7 +67,7 @@ export class ExecutionBook {
     return book;
   }
 
-  /** What active executions hold. */
+  /** What active executions and prewarms hold. */
   get reserved(): Reserved {
     let { cells, memoryBytes, egressSlots } = nothing;
     for (const { reserved } of this.#active) {
@@ -77,12 +78,15 @@ export class ExecutionBook {
     return { cells, memoryBytes, egressSlots };
   }
 
-  /** The record of an execution, whatever its state; undefined when it is unknown. */
-  recordOf(id: string): ExecutionRecord | undefined {
-    return this.#entries.get(id)?.kept.record;
+  /** Holds capacity for something that is no execution. @returns what ends that */
+  reserve(reserved: Reserved): () => void {
+    const held = { reserved };
+    this.#active.add(held);
+    return () => void this.#active.delete(held);
   }
 
-  async submit(body: Uint8Array): Promise<Answer> {
+  /** @param hasWorker false: it is admitted, and then nobody is there to run it */
+  async submit(body: Uint8Array, hasWorker = true): Promise<Answer> {
     const read = readRequest(body, this.#parts.node());
     if (read.kind === "refused") return read.answer;
     const { request } = read;
@@ -90,7 +94,7 @@ export class ExecutionBook {
     const known = this.#entries.get(request.id);
     if (known !== undefined) return this.#repeat(known, requestHash, body);
     const refused = refusedAdmission(request, this.#parts.node(), this.reserved, this.draining);
-    return refused ?? this.#accept(request, requestHash, body);
+    return refused ?? this.#accept(request, requestHash, body, hasWorker);
   }
 
   async read(id: string): Promise<Answer> {
@@ -100,9 +104,7 @@ export class ExecutionBook {
 
   async audit(id: string): Promise<Answer> {
     const entry = await this.#known(id);
-    return entry === undefined
-      ? refusal(404, "unknown execution audit")
-      : { status: 200, body: entry.kept.audit };
+    return entry === undefined ? unknown : { status: 200, body: entry.kept.audit };
   }
 
   async cancel(id: string): Promise<Answer> {
@@ -123,7 +125,7 @@ export class ExecutionBook {
    */
   async kill(): Promise<void> {
     this.#isDead = true;
-    const active = [...this.#active];
+    const active = [...this.#entries.values()].filter(({ state }) => state === "active");
     for (const { abort } of active) abort.abort();
     await Promise.all(active.map(({ changed }) => changed));
   }
@@ -137,7 +139,12 @@ export class ExecutionBook {
     return answerOf(known, known.state === "active" ? 202 : 200);
   }
 
-  async #accept(request: ExecutionRequest, requestHash: string, body: Uint8Array): Promise<Answer> {
+  async #accept(
+    request: ExecutionRequest,
+    requestHash: string,
+    body: Uint8Array,
+    hasWorker: boolean,
+  ): Promise<Answer> {
     const { journal, node } = this.#parts;
     const record = { requestId: request.id, phase: "Admitting" };
     const kept = { requestHash, record, audit: firstAudit(request, node().name, now()) };
@@ -145,8 +152,7 @@ export class ExecutionBook {
       () => true,
       () => false,
     );
-    const { memoryBytes, egress } = request.capabilities;
-    const reserved = { cells: 1, memoryBytes, egressSlots: egress.length > 0 ? 1 : 0 };
+    const reserved = reservationOf(request);
     const abort = new AbortController();
     const entry: Entry = { kept, claimed, state: "active", reserved, abort, changed: claimed };
     this.#entries.set(request.id, entry);
@@ -157,6 +163,10 @@ export class ExecutionBook {
       return refusal(503, "durable admission unavailable; retry same id");
     }
     if (this.#isDead) return interrupted;
+    if (!hasWorker) {
+      await this.#end(entry, () => ({ ...record, phase: "Failed", reason: "no worker could start" }));
+      return workerUnavailable;
+    }
     journal.started(request.id);
     void this.#run(entry, request, body);
     return { status: 202, body: record };
@@ -181,7 +191,11 @@ export class ExecutionBook {
       completedAt: now(),
       identity: this.#parts.identity,
     };
-    const isDurable = await this.#change(entry, () => finalRecord(end, facts));
+    await this.#end(entry, () => finalRecord(end, facts));
+  }
+
+  async #end(entry: Entry, final: () => ExecutionRecord): Promise<void> {
+    const isDurable = await this.#change(entry, final);
     if (this.#isDead) return;
     entry.state = isDurable ? "done" : "undurable";
     this.#active.delete(entry);

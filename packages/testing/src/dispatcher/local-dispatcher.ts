@@ -1,14 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type CallKind, routeOf } from "../core/call.ts";
-import { answerInstead, type CallMatch, type Fault, garbage, withOtherId } from "../core/fault.ts";
+import {
+  answerInstead,
+  type CallMatch,
+  checkedFault,
+  type Fault,
+  garbage,
+  withOtherId,
+} from "../core/fault.ts";
 import type { RunEnd } from "../core/run-end.ts";
 import { ScriptRun, type ScriptStep } from "../core/script.ts";
-import { type Answer, renderAnswer } from "../core/wire-answer.ts";
+import { type Answer, refusal, renderAnswer } from "../core/wire-answer.ts";
 import { ScriptError } from "../errors.ts";
 import { until, type WaitOptions } from "../wait-until.ts";
 import { maxBodyBytes } from "./admission.ts";
-import { CallListener, type WireCall } from "./call-listener.ts";
+import { type BrokenCall, CallListener, type WireCall } from "./call-listener.ts";
 import type { ScriptedDispatcher } from "./dispatcher.ts";
 import { ExecutionBook } from "./execution-book.ts";
 import { FaultList, type FaultOptions } from "./fault-list.ts";
@@ -42,6 +49,7 @@ export class LocalDispatcher implements ScriptedDispatcher {
     this.#listener = new CallListener(options.host, options.port, {
       wantsBody: ({ contentLength }) => contentLength <= maxBodyBytes,
       handle: (call) => void this.#handle(call),
+      handleBroken: (call) => this.#handleBroken(call),
     });
   }
 
@@ -60,7 +68,10 @@ export class LocalDispatcher implements ScriptedDispatcher {
 
   script(steps: readonly ScriptStep[]): void {
     this.verify();
-    this.#script = new ScriptRun(steps);
+    const checked = steps.map((step) =>
+      step.fault === undefined ? step : { ...step, fault: checkedFault(step, step.fault) },
+    );
+    this.#script = new ScriptRun(checked);
   }
 
   verify(): void {
@@ -82,7 +93,7 @@ export class LocalDispatcher implements ScriptedDispatcher {
   }
 
   fault(match: CallKind | CallMatch, fault: Fault, options?: FaultOptions): void {
-    this.#faults.add(match, fault, options);
+    this.#faults.add(match, checkedFault(match, fault), options);
   }
 
   async heal(): Promise<void> {
@@ -168,10 +179,7 @@ export class LocalDispatcher implements ScriptedDispatcher {
   async #handle({ head, body, socket }: WireCall): Promise<void> {
     const route = routeOf(head.method, head.path);
     const id = route.id ?? (route.kind === "submit" ? submittedId(body) : undefined);
-    const { method, path, fields } = head;
-    const index = this.calls.length;
-    const call: RecordedCall = { index, call: route.kind, id, method, path, fields, body, status: undefined };
-    this.calls.push(call);
+    const call = this.#record(route.kind, id, head, body);
     const taken = this.#script?.take({ call: route.kind, id, body: body.toString("utf8") });
     if (taken?.kind === "deviation") return void socket.resetAndDestroy();
     const step = taken?.kind === "step" ? taken.step : undefined;
@@ -181,18 +189,41 @@ export class LocalDispatcher implements ScriptedDispatcher {
     if (fault?.kind === "black-hole") return;
     if (when === "before-accept") return this.#strike(fault, socket);
     const routes = this.#routes;
-    const answer = answered ?? (await routes?.answer(route, head, body));
+    const answer =
+      answered ?? (await routes?.answer(route, head, body, fault?.kind !== "worker-unavailable"));
     // It died while it answered.
     if (answer === undefined || routes !== this.#routes) return void socket.destroy();
     if (fault?.kind === "swallow") return;
     if (when === "after-accept") return this.#strike(fault, socket);
     if (fault?.kind === "late") await pause(fault.delayMs, undefined, { ref: false });
-    if (fault?.kind === "held") await fault.until.catch(() => undefined);
+    if (fault?.kind === "held") await fault.until;
     if (socket.destroyed) return;
     call.status = answer.status;
     CallListener.answer(socket, bytesOf(answer, fault), () => {
       if (when === "after-answer") this.#strike(fault, socket);
     });
+  }
+
+  /** What is no whole request is in the transcript, and no script expects it, unless a step says `other`. */
+  #handleBroken({ kind, head, bytes, socket }: BrokenCall): void {
+    const call = this.#record("other", undefined, head, bytes);
+    const taken = this.#script?.take({ call: "other", id: undefined, body: bytes.toString("utf8") });
+    if (taken?.kind === "deviation") return void socket.resetAndDestroy();
+    if (kind !== "malformed") return void socket.destroy();
+    call.status = 400;
+    CallListener.answer(socket, renderAnswer(refusal(call.status, "malformed request line")));
+  }
+
+  #record(
+    call: CallKind,
+    id: string | undefined,
+    { method, path, fields }: Pick<WireCall["head"], "method" | "path" | "fields"> = noHead,
+    body: Buffer,
+  ): RecordedCall {
+    const index = this.calls.length;
+    const recorded: RecordedCall = { index, call, id, method, path, fields, body, status: undefined };
+    this.calls.push(recorded);
+    return recorded;
   }
 
   #strike(fault: Fault | undefined, socket: WireCall["socket"]): void {
@@ -201,6 +232,8 @@ export class LocalDispatcher implements ScriptedDispatcher {
     else this.#options.onDeath();
   }
 }
+
+const noHead = { method: "", path: "", fields: [] };
 
 /** What is written for an answer. */
 function bytesOf(answer: Answer, fault: Fault | undefined): Uint8Array {

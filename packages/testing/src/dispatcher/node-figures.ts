@@ -20,11 +20,11 @@ export interface NodeOptions {
   readonly moteStore?: boolean;
   /** @default true */
   readonly toolStore?: boolean;
-  /** Executions that may be active at once. @default 1024 */
+  /** Executions, with a prewarm, that may be active at once. @default 1024 */
   readonly maxCells?: number;
-  /** Memory that active executions may reserve together. @default 1 TiB */
+  /** Memory that these may reserve together, in bytes. @default 1 TiB */
   readonly memoryBytes?: number;
-  /** Active executions that may have egress. @default 1024 */
+  /** How many of these may have egress. @default 1024 */
   readonly egressSlots?: number;
   /** Hosts that executions may reach, in lower case; undefined allows all. @default undefined */
   readonly egressHosts?: readonly string[] | undefined;
@@ -32,8 +32,10 @@ export interface NodeOptions {
   readonly binaryVersion?: string;
 }
 
+/** What a dispatcher says of its node, with all defaults. */
 export type ResolvedNode = Required<Omit<NodeOptions, "egressHosts">> & Pick<NodeOptions, "egressHosts">;
 
+/** A node that takes everything, but for what the options say. */
 export function resolveNode(options: NodeOptions): ResolvedNode {
   return {
     name: "test-node",
@@ -50,13 +52,14 @@ export function resolveNode(options: NodeOptions): ResolvedNode {
   };
 }
 
-/** What active executions hold. */
+/** What active executions, and a prewarm, hold. */
 export interface Reserved {
   readonly cells: number;
   readonly memoryBytes: bigint;
   readonly egressSlots: number;
 }
 
+/** A node's figures on the wire (execution API, section 7.2): memory and egress slots less what is reserved, never below 0. */
 export function figuresOf(node: ResolvedNode, reserved: Reserved): NodeFigures {
   const free = BigInt(node.memoryBytes) - reserved.memoryBytes;
   return {
@@ -79,6 +82,7 @@ export function isFit(node: ResolvedNode): boolean {
   return isEligible({ ...figuresOf(node, idle), live_cells: 0, max_cells: 1, memory_bytes: 1n });
 }
 
+/** A dispatcher's report (execution API, section 7.2). */
 export function reportOf(node: ResolvedNode, reserved: Reserved): NodeReport {
   return {
     apiVersion: capabilitiesVersion,

@@ -24,7 +24,10 @@ export interface DispatcherOptions {
   readonly run?: RunFn | RunMode;
   /** A directory for the journal, with fsyncs. @default none: it lives as long as the test */
   readonly journal?: string;
-  /** How long a prewarm takes: what it waits for, and then shows as `verification`. @default nothing */
+  /**
+   * How a prewarm goes: what it waits for, no longer than the request's `timeoutMs` and 30 s, and then shows as `verification`. When it
+   * throws, the prewarm is refused, and the message is the reason. @default nothing
+   */
   readonly prewarm?: () => unknown;
   /** Called when it dies of a fault, in place of dying within this process. @default none */
   readonly onDeath?: () => void;

@@ -1,10 +1,11 @@
 // From a call to an answer, without a fault (execution API, section 10).
-import { createHash, timingSafeEqual } from "node:crypto";
-import { isEligible } from "@cellkit/execution";
+import { setTimeout as pause } from "node:timers/promises";
+import { type ExecutionRequest, isEligible } from "@cellkit/execution";
 import type { Route } from "../core/call.ts";
 import type { RequestHead } from "../core/request-head.ts";
+import { isSameSecret } from "../core/secret.ts";
 import { type Answer, refusal } from "../core/wire-answer.ts";
-import { maxBodyBytes, readRequest, refusedAdmission } from "./admission.ts";
+import { maxBodyBytes, readRequest, refusedAdmission, reservationOf } from "./admission.ts";
 import type { ExecutionBook } from "./execution-book.ts";
 import type { Identity } from "./hash.ts";
 import { figuresOf, type ResolvedNode, reportOf } from "./node-figures.ts";
@@ -19,6 +20,9 @@ export interface RouteParts {
   readonly identity: Identity;
 }
 
+/** No prewarm takes longer, whatever its request allows. */
+const maxPrewarmMs = 30_000n;
+
 export class DispatcherRoutes {
   readonly book: ExecutionBook;
   readonly #parts: RouteParts;
@@ -29,12 +33,19 @@ export class DispatcherRoutes {
     this.#parts = parts;
   }
 
-  async answer({ kind, id = "" }: Route, head: RequestHead, body: Uint8Array): Promise<Answer> {
+  /** @param hasWorker false: a submission is admitted, and then nobody is there to run it */
+  async answer(
+    { kind, id = "" }: Route,
+    head: RequestHead,
+    body: Uint8Array,
+    hasWorker = true,
+  ): Promise<Answer> {
     const { book } = this.#parts;
     if (kind === "health") return this.#health();
     const token = this.#parts.token();
     if (token === undefined) return refusal(503, "dispatcher credential unavailable");
-    if (!isBearer(head.authorization, token)) return refusal(401, "unauthorized");
+    // Dispatchers take the scheme in exactly these letters.
+    if (!isSameSecret(head.authorization ?? "", `Bearer ${token}`)) return refusal(401, "unauthorized");
     const isTooLong = head.contentLength > maxBodyBytes;
     switch (kind) {
       case "node":
@@ -42,7 +53,7 @@ export class DispatcherRoutes {
       case "capabilities":
         return { status: 200, body: reportOf(this.#parts.node(), book.reserved) };
       case "submit":
-        return isTooLong ? refusal(413, "request body exceeds 64 KiB") : book.submit(body);
+        return isTooLong ? refusal(413, "request body exceeds 64 KiB") : book.submit(body, hasWorker);
       case "read":
         return book.read(id);
       case "audit":
@@ -103,17 +114,38 @@ export class DispatcherRoutes {
       if (read.answer.status === 400 && !isReadable) return refusal(400, "invalid prewarm request");
       return refusal(422, "the request is not one that could run");
     }
+    const { request } = read;
+    if (request.mote == null) return refusal(422, "a prewarm wants a mote, and no forge");
     if (this.#isPrewarming) return refusal(503, "prewarm already in progress");
-    const refused = refusedAdmission(read.request, node, this.book.reserved, this.book.draining);
+    const refused = refusedAdmission(request, node, this.book.reserved, this.book.draining);
     if (refused !== undefined) {
       const { reason } = refused.body as { reason: string };
       return refusal(refused.status, "prewarm admission refused", { reason });
     }
     this.#isPrewarming = true;
+    const release = this.book.reserve(reservationOf(request));
     try {
-      return this.#observation(body, node.name, await this.#parts.prewarm());
+      return this.#observation(body, node.name, await this.#verify(request));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return refusal(422, "sealed prewarm verification refused", { reason });
     } finally {
+      release();
       this.#isPrewarming = false;
+    }
+  }
+
+  /** What the prewarm of the test comes to, in the time that a dispatcher gives it. */
+  async #verify({ capabilities: { timeoutMs } }: ExecutionRequest): Promise<unknown> {
+    const limitMs = Number(timeoutMs < maxPrewarmMs ? timeoutMs : maxPrewarmMs);
+    const over = new AbortController();
+    const late = pause(limitMs, undefined, { signal: over.signal, ref: false }).then(() => {
+      throw new TypeError(`it was not done within ${limitMs} ms`);
+    });
+    try {
+      return await Promise.race([this.#parts.prewarm(), late]);
+    } finally {
+      over.abort();
     }
   }
 
@@ -132,10 +164,4 @@ export class DispatcherRoutes {
     };
     return { status: 200, body };
   }
-}
-
-/** Dispatchers take the scheme in exactly these letters. */
-function isBearer(authorization: string | undefined, token: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${token}`));
 }

@@ -7,10 +7,12 @@ export interface RecordedCall {
   readonly call: CallKind;
   /** The execution it is about: from the path, or the `id` of a submitted body where that is text. */
   readonly id: string | undefined;
+  /** Empty, as are path and fields, where they could not be read. */
   readonly method: string;
   readonly path: string;
   /** Fields as they came, with their capitals, in order. */
   readonly fields: readonly (readonly [name: string, value: string])[];
+  /** Of what was no whole request: everything that came. */
   readonly body: Uint8Array;
   /** The status that was answered; undefined while there is none, and when there never will be. */
   status: number | undefined;
@@ -19,7 +21,8 @@ export interface RecordedCall {
 /** A call in one line, without its credential. */
 export function describeCall({ index, method, path, id, status }: RecordedCall): string {
   const about = id === undefined || path.includes(id) ? "" : ` (${id})`;
-  return `#${index} ${method} ${path}${about} → ${status ?? "no answer"}`;
+  const what = method === "" ? "bytes that are no request" : `${method} ${path}${about}`;
+  return `#${index} ${what} → ${status ?? "no answer"}`;
 }
 
 /** The `id` of a submitted body, as far as it can be read. */

@@ -1,7 +1,7 @@
 import type { RequestHandler } from "msw";
 import type { CallKind } from "../core/call.ts";
 import type { CallMatch, Fault } from "../core/fault.ts";
-import { answerInstead, withOtherId } from "../core/fault.ts";
+import { answerInstead, atCapacity, checkedFault, type FaultCalls, withOtherId } from "../core/fault.ts";
 import { decideCall, type RouterCall } from "../core/router-rules.ts";
 import type { RunEnd } from "../core/run-end.ts";
 import { type Answer, refusal } from "../core/wire-answer.ts";
@@ -16,9 +16,9 @@ import type { ResolvedRouterHandlerOptions } from "./router-handlers.ts";
 /** What goes wrong with a call to a mocked router. */
 export type RouterFault =
   | Extract<Fault, { kind: "black-hole" | "late" | "held" | "reset" | "other-id" | "at-capacity" | "answer" }>
-  /** Of a submission: the router does not know whether its dispatcher has it. Whether it does is `ran`. */
+  /** Of a submission: the router does not know whether its dispatcher has it. Whether it does is `ran`; the id is used up either way. */
   | { readonly kind: "outcome-unknown"; readonly ran: boolean }
-  /** The ledger could not be used: nothing was sent, and the same call may be made again. */
+  /** Of a submission, read, audit or cancel: the ledger could not be used. Nothing was sent, and the same call may be made again. */
   | { readonly kind: "ownership-unavailable" }
   /** Of a read, audit or cancel: the owner cannot be asked, or does not know the id any more. */
   | { readonly kind: "owner-lost" };
@@ -43,7 +43,11 @@ export interface RouterHandlers {
   readonly runs: ReadonlyMap<string, number>;
   /** The origins of the backends, for pins. */
   readonly origins: readonly string[];
-  /** Something goes wrong with the next call of this kind, or the next few. */
+  /**
+   * Something goes wrong with the next call of this kind, or the next few.
+   *
+   * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) for calls that no router serves, and faults that make no sense for the call
+   */
   fault(match: CallKind | CallMatch, fault: RouterFault, options?: FaultOptions): void;
   /** Ends an execution that is held; waits for it to be there. @throws WaitTimeoutError */
   finish(id: string, end?: RunEnd, options?: WaitOptions): Promise<void>;
@@ -54,8 +58,20 @@ export interface RouterHandlers {
 }
 
 const lost = refusal(503, "recorded owner unavailable or outcome lost; no reroute or replay");
+const unreadable = refusal(503, "execution ownership unavailable");
 const unavailable = refusal(503, "ownership unavailable; retry same request without changing id");
 const outcomeUnknown = refusal(503, "submission outcome unknown; owner retained; POST will not be replayed");
+
+/** The calls that a router serves. */
+const served: readonly CallKind[] = ["submit", "read", "audit", "cancel", "prewarm", "capabilities"];
+
+const faultCalls: FaultCalls = {
+  "other-id": ["submit", "read", "audit", "cancel"],
+  "at-capacity": ["submit"],
+  "outcome-unknown": ["submit"],
+  "ownership-unavailable": ["submit", "read", "audit", "cancel"],
+  "owner-lost": ["read", "audit", "cancel"],
+};
 
 /** An id's owner, and what it was bound to. */
 interface Claim {
@@ -65,7 +81,7 @@ interface Claim {
 
 export class MockedRouter {
   readonly calls: MockedCall[] = [];
-  readonly faults = new FaultList<RouterFault>();
+  readonly #faults = new FaultList<RouterFault>();
   readonly #options: ResolvedRouterHandlerOptions;
   readonly #backends: readonly MockedBackend[];
   readonly #claims = new Map<string, Claim>();
@@ -91,6 +107,10 @@ export class MockedRouter {
       for (const [id, count] of journal.runs) all.set(id, (all.get(id) ?? 0) + count);
     }
     return all;
+  }
+
+  fault(match: CallKind | CallMatch, fault: RouterFault, options?: FaultOptions): void {
+    this.#faults.add(match, checkedFault(match, fault, served, faultCalls), options);
   }
 
   backend(index: number): MockedBackend | undefined {
@@ -121,7 +141,7 @@ export class MockedRouter {
     const answer =
       decision.kind === "answer"
         ? decision.answer
-        : await this.#faulty(recorded, call, this.faults.take(recorded));
+        : await this.#faulty(recorded, call, this.#faults.take(recorded));
     if (typeof answer === "object") recorded.status = answer.status;
     return answer;
   }
@@ -137,18 +157,15 @@ export class MockedRouter {
         return "reset";
       case "outcome-unknown":
         if (fault.ran) await this.#answer(recorded, call);
-        else await this.#claim(recorded.id ?? "", call);
-        return outcomeUnknown;
+        return fault.ran ? outcomeUnknown : this.#claimOnly(recorded.id, call, outcomeUnknown);
       case "ownership-unavailable":
-        return unavailable;
+        return recorded.call === "submit" ? unavailable : unreadable;
       case "owner-lost":
         return lost;
       case "answer":
         return answerInstead(fault);
       case "at-capacity":
-        // The id is used up all the same.
-        await this.#claim(recorded.id ?? "", call);
-        return answerInstead(fault);
+        return this.#claimOnly(recorded.id, call, atCapacity);
       case "other-id":
         return withOtherId(await this.#answer(recorded, call), fault.id);
       case "late":
@@ -172,6 +189,12 @@ export class MockedRouter {
     }
     const owner = this.#claims.get(id)?.owner;
     return owner === undefined ? refusal(404, "unknown execution") : this.#ask(owner, kind, id);
+  }
+
+  /** The id is used up, and nothing is there to run it; or it cannot be bound, as of any submission. */
+  async #claimOnly(id = "", call: RouterCall, answer: Answer): Promise<Answer> {
+    const claimed = await this.#claim(id, call);
+    return claimed.kind === "answer" ? claimed.answer : answer;
   }
 
   async #submit(id: string, call: RouterCall): Promise<Answer> {

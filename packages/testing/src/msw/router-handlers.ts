@@ -30,8 +30,9 @@ export interface ResolvedRouterHandlerOptions {
 }
 
 /**
- * A router with state, as msw handlers: it binds ids to bytes and backends, refuses as a router does, and its executions go
- * on. It has no wire: what comes before a request is read (limits of heads, duplicate fields) needs a real router.
+ * A router with state, as msw handlers: it binds ids to bytes and backends, refuses as a router does, also at paths that routers do not
+ * have, and its executions go on. It has no wire: what comes before a request is read (limits of heads, duplicate fields, paths that
+ * URLs normalize) needs a real router.
  *
  * @throws {@link TestingOptionError} (`CELLKIT_TESTING_OPTION`)
  */
@@ -40,13 +41,15 @@ export function routerHandlers(options: RouterHandlerOptions): RouterHandlers {
   let identity: Promise<Identity> | undefined;
   const router = new MockedRouter(resolved, () => (identity ??= createIdentity()));
   const prefix = new URL(resolved.url).pathname.replace(/\/$/, "");
-  const handler = http.all(`${resolved.url}/v1/*`, async ({ request }) => {
+  const handler = http.all(`${resolved.url}/*`, async ({ request }) => {
     const { pathname, search } = new URL(request.url);
     const answer = await router.serve({
       method: request.method,
       path: pathname.slice(prefix.length) + search,
       authorization: request.headers.get("authorization") ?? undefined,
       pin: request.headers.get("x-celln-backend") ?? undefined,
+      preference: request.headers.get("prefer") ?? undefined,
+      isEncoded: request.headers.has("transfer-encoding"),
       body: new Uint8Array(await request.arrayBuffer()),
     });
     if (answer === "reset") return HttpResponse.error();
@@ -61,7 +64,7 @@ export function routerHandlers(options: RouterHandlerOptions): RouterHandlers {
     get runs() {
       return router.runs;
     },
-    fault: (match, fault, times) => router.faults.add(match, fault, times),
+    fault: (match, fault, times) => router.fault(match, fault, times),
     finish: (id, end, wait) => router.finish(id, end, wait),
     change: (index, backend) => backendAt(router, index).change(backend),
     forget: (index) => backendAt(router, index).forget(),

@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CallKind } from "../core/call.ts";
-import type { CallMatch } from "../core/fault.ts";
+import { type CallMatch, checkedFault } from "../core/fault.ts";
 import type { RunEnd } from "../core/run-end.ts";
 import type { FaultOptions } from "../dispatcher/fault-list.ts";
 import type { NodeOptions } from "../dispatcher/node-figures.ts";
@@ -23,7 +23,7 @@ export interface DispatcherProcess extends AsyncDisposable {
   runs(): Promise<ReadonlyMap<string, number>>;
   /** Every call of this life. @throws ProcessError */
   calls(): Promise<readonly RecordedCall[]>;
-  /** As `dispatcher`'s; to die is SIGKILL, and the faults die with it. @throws ProcessError */
+  /** As `dispatcher`'s; to die is SIGKILL, and the faults die with it. @throws ProcessError, TestingOptionError */
   fault(match: CallKind | CallMatch, fault: ProcessFault, options?: FaultOptions): Promise<void>;
   /** @throws ProcessError */
   heal(): Promise<void>;
@@ -95,7 +95,7 @@ class ForkedDispatcher implements DispatcherProcess {
   }
 
   async fault(match: CallKind | CallMatch, fault: ProcessFault, options: FaultOptions = {}): Promise<void> {
-    await this.#tell({ kind: "fault", match, fault, options });
+    await this.#tell({ kind: "fault", match, fault: checkedFault(match, fault), options });
   }
 
   async heal(): Promise<void> {
@@ -128,7 +128,7 @@ class ForkedDispatcher implements DispatcherProcess {
     if (journal === "lost") {
       await rm(join(this.#options.journal, "execution-journal"), { recursive: true, force: true });
     }
-    this.#child = this.#fork();
+    this.#child = await this.#fork();
     try {
       const options = { ...this.#options, port: this.#port };
       this.origin = (await this.#tell({ kind: "start", options })).origin;
@@ -147,15 +147,27 @@ class ForkedDispatcher implements DispatcherProcess {
     return this.close();
   }
 
-  #fork(): ChildProcess {
+  /** @throws {@link ProcessError} */
+  async #fork(): Promise<ChildProcess> {
     const isSource = import.meta.url.endsWith(".ts");
     const main = new URL(isSource ? "./dispatcher-main.ts" : "./dispatcher-main.js", import.meta.url);
-    const child = fork(fileURLToPath(main), [], {
-      execArgv: isSource ? ["--conditions=@cellkit/source"] : [],
-      serialization: "advanced",
-      stdio: ["ignore", "ignore", "pipe", "ipc"],
-    });
     this.#written = "";
+    let child: ChildProcess;
+    try {
+      child = fork(fileURLToPath(main), [], {
+        execArgv: isSource ? ["--conditions=@cellkit/source"] : [],
+        serialization: "advanced",
+        stdio: ["ignore", "ignore", "pipe", "ipc"],
+      });
+      await once(child, "spawn");
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new ProcessError(`the dispatcher's process did not start: ${why}`, { cause });
+    }
+    // Of a message that did not arrive; whoever sent it hears of the process's end.
+    child.on("error", (error) => {
+      this.#written += `${error.message}\n`;
+    });
     child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#written = (this.#written + text).slice(-keptCharacters);
     });

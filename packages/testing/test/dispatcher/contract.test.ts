@@ -1,5 +1,6 @@
 import {
   auditSchema,
+  type ExecutionRequestInput,
   isEligible,
   nodeReportSchema,
   parseJson,
@@ -90,7 +91,8 @@ describe("calls", () => {
 
   it.each([
     ["GET", "/v1/executions/a", 404, "unknown execution"],
-    ["GET", "/v1/executions/a/audit", 404, "unknown execution audit"],
+    ["GET", "/v1/executions/a/b", 404, "unknown execution"],
+    ["GET", "/v1/executions/a/audit", 404, "unknown execution"],
     ["POST", "/v1/executions/a/cancel", 404, "unknown execution"],
     ["DELETE", "/v1/executions/a", 404, "not found"],
     ["GET", "/v1/cells", 404, "not found"],
@@ -150,8 +152,31 @@ describe("calls", () => {
     await until("room", async () => (await submit(it.origin, "b")).status === 202);
   });
 
+  it("memory and egress slots are reserved for what runs, shown as what is left, and free again afterwards", async () => {
+    await using it = await dispatcher({ run: "hold", node: { memoryBytes: 3_000_000, egressSlots: 1 } });
+    const { capabilities } = exampleRequest("a");
+    const wants = (memoryBytes: number, egress: string[] = []) => ({
+      capabilities: { ...capabilities, memoryBytes, egress },
+    });
+    const left = async () =>
+      ((await call(it.origin, "GET", "/v1/node")).body as { node: Record<string, number> }).node;
+    const full = { status: 503, body: { error: "node at capacity" } };
+    expect((await submit(it.origin, "a", wants(2_000_000, ["https://a.example"]))).status).toBe(202);
+    expect(await left()).toMatchObject({ live_cells: 1, memory_bytes: 1_000_000, egress_slots: 0 });
+    expect(await submit(it.origin, "b", wants(1_000_001))).toMatchObject(full);
+    expect(await submit(it.origin, "b", wants(1, ["https://b.example"]))).toMatchObject(full);
+    expect((await submit(it.origin, "b", wants(1_000_000))).status).toBe(202);
+    expect(await left()).toMatchObject({ live_cells: 2, memory_bytes: 0, egress_slots: 0 });
+    it.change({ memoryBytes: 1 });
+    expect((await left())["memory_bytes"]).toBe(0);
+    await it.finish("a");
+    await until("room", async () => (await left())["egress_slots"] === 1);
+  });
+
   it.each([
     ["hardware isolation without KVM", { kvm: false }, { reason: "unsupported" }],
+    ["hardware isolation without virtualization", { cpuVirtualization: false }, { reason: "unsupported" }],
+    ["a node without a guest kernel", { guestKernel: false }, { reason: "no_eligible_node" }],
     ["a node without a tool store", { toolStore: false }, { reason: "no_eligible_node" }],
   ])("%s is refused", async (_what, node, body) => {
     await using it = await dispatcher();
@@ -173,15 +198,18 @@ describe("calls", () => {
   });
 
   it("capabilities are a report that its reader takes, and follow what is changed", async () => {
-    await using it = await dispatcher({ node: { name: "node-a" } });
+    await using it = await dispatcher({ node: { name: "node-a", binaryVersion: "0.5.9" } });
     const report = async () => {
       const { bytes } = await call(it.origin, "GET", "/v1/capabilities");
       return nodeReportSchema.parse(parseJson(bytes.subarray(bytes.indexOf("\r\n\r\n") + 4)));
     };
     expect(isEligible((await report()).node)).toBe(true);
-    expect((await report()).node.node_name).toBe("node-a");
+    expect(await report()).toMatchObject({ binaryVersion: "0.5.9", node: { node_name: "node-a" } });
     it.change({ moteStore: false });
     expect(isEligible((await report()).node)).toBe(false);
+    it.change({ moteStore: true, guestKernel: false, binaryVersion: "0.6.1" });
+    expect(await report()).toMatchObject({ binaryVersion: "0.6.1", node: { guest_kernel: false } });
+    expect((await call(it.origin, "GET", "/v1/health")).body).toMatchObject({ ok: false });
     expect((await call(it.origin, "GET", "/v1/node")).body).toMatchObject({ availability_is_advisory: true });
   });
 
@@ -193,6 +221,7 @@ describe("calls", () => {
     const first = prewarm();
     await it.received("prewarm");
     await until("the second's refusal", async () => (await prewarm()).status === 503);
+    expect((await prewarm()).body).toEqual({ error: "prewarm already in progress" });
     resolve({ checked: true });
     const { processEpoch, requestHash } = prewarmSchema.parse((await first).body);
     expect(requestHash).toMatch(/^blake3:/);
@@ -201,6 +230,50 @@ describe("calls", () => {
     expect(await prewarm("{")).toMatchObject({ status: 400, body: { error: "invalid prewarm request" } });
     expect(await prewarm(JSON.stringify(exampleRequest(" ")))).toMatchObject({ status: 422 });
     expect(it.runs.size).toBe(0);
+  });
+
+  const prewarm = (origin: string, change: Partial<ExecutionRequestInput> = {}) =>
+    call(origin, "POST", "/v1/artifacts/prewarm", JSON.stringify(exampleRequest("a", change)));
+
+  it("a prewarm holds capacity like an execution, and gives it back", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await using it = await dispatcher({
+      prewarm: () => promise,
+      node: { maxCells: 1, memoryBytes: 1_048_576 },
+    });
+    const node = async () => (await call(it.origin, "GET", "/v1/health")).body;
+    const first = prewarm(it.origin);
+    await until("its reservation", async () => JSON.stringify(await node()).includes('"live_cells":1'));
+    expect(await node()).toMatchObject({ ok: false, node: { memory_bytes: 0 } });
+    expect(await submit(it.origin, "b")).toMatchObject({ status: 503, body: { reason: "at_capacity" } });
+    resolve();
+    expect((await first).status).toBe(200);
+    expect(await node()).toMatchObject({ ok: true, node: { live_cells: 0, memory_bytes: 1_048_576 } });
+    expect((await submit(it.origin, "b")).status).toBe(202);
+  });
+
+  it("a prewarm is refused for a forge, a full node, a check that fails, and one that takes too long", async () => {
+    const checks = [() => Promise.reject(new TypeError("not sealed")), () => new Promise(() => undefined)];
+    await using it = await dispatcher({ prewarm: () => checks.shift()?.(), node: { maxCells: 1 } });
+    const forge = { mote: null, tools: [], invocation: null, forge: { task: "Print a prime number." } };
+    const agent = { execution: { lane: "agent", requireHardwareIsolation: true } } as const;
+    expect((await prewarm(it.origin, { ...forge, ...agent })).status).toBe(422);
+    const refused = (reason: string) => ({
+      status: 422,
+      body: { error: "sealed prewarm verification refused", reason },
+    });
+    expect(await prewarm(it.origin)).toMatchObject(refused("not sealed"));
+    const { capabilities } = exampleRequest("a");
+    expect(await prewarm(it.origin, { capabilities: { ...capabilities, timeoutMs: 20 } })).toMatchObject(
+      refused("it was not done within 20 ms"),
+    );
+    it.change({ maxCells: 0 });
+    expect(await prewarm(it.origin)).toMatchObject({
+      status: 503,
+      body: { error: "prewarm admission refused", reason: "at_capacity" },
+    });
+    it.change({ maxCells: 1 });
+    expect((await prewarm(it.origin)).status).toBe(200);
   });
 });
 
@@ -228,6 +301,10 @@ describe("the wire", () => {
     ["no number as length", `POST /v1/executions HTTP/1.1\r\n${auth}Content-Length: 1x\r\n\r\nx`],
     ["two credentials", `GET /v1/node HTTP/1.1\r\n${auth}${auth}\r\n`],
     ["65 fields", `GET /v1/health HTTP/1.1\r\n${"A: b\r\n".repeat(65)}\r\n`],
+    [
+      "a length beyond 64 bits",
+      `POST /v1/executions HTTP/1.1\r\n${auth}Content-Length: ${2n ** 64n}\r\n\r\nx`,
+    ],
     ["a line that is too long", `GET /v1/health HTTP/1.1\r\nA: ${"b".repeat(8192)}\r\n\r\n`],
   ])("%s end the connection without an answer", async (_what, bytes) => {
     await using it = await dispatcher();
@@ -242,6 +319,16 @@ describe("the wire", () => {
       200,
     ],
     ["a line without a space", "GET\r\n\r\n", 400],
+    [
+      "the largest length",
+      `POST /v1/executions HTTP/1.1\r\n${auth}Content-Length: ${2n ** 64n - 1n}\r\n\r\n`,
+      413,
+    ],
+    [
+      "a length with many zeros",
+      `GET /v1/node HTTP/1.1\r\n${auth}Content-Length: ${"0".repeat(40)}\r\n\r\n`,
+      200,
+    ],
   ])("%s are answered", async (_what, bytes, status) => {
     await using it = await dispatcher();
     expect((await exchange(it.origin, bytes)).toString()).toMatch(`HTTP/1.1 ${status} OK`);

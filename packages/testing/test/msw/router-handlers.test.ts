@@ -1,8 +1,9 @@
+import { Readable } from "node:stream";
 import { CallError, CapabilityClient, RouterClient, type RouterClientOptions } from "@cellkit/execution";
 import { setupServer } from "msw/node";
 import { Agent, request as undiciRequest } from "undici";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { exampleRequest, TestingOptionError, testClientToken } from "../../src/index.ts";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { dispatcher, exampleRequest, TestingOptionError, testClientToken } from "../../src/index.ts";
 import { mockedNetwork, type RouterHandlerOptions, routerHandlers } from "../../src/msw/index.ts";
 import { failureOf } from "../support/call.ts";
 import { tokenFile } from "../support/directory.ts";
@@ -96,6 +97,36 @@ describe("RouterClient, which is undici, against a mocked router", () => {
     expect(router.runs.size).toBe(0);
   });
 
+  it("a fault claims an id for its own submission alone", async () => {
+    const router = mocked();
+    const calls = await client({ submitTimeoutMs: 200 });
+    router.fault({ call: "submit", id: "a" }, { kind: "outcome-unknown", ran: false }, { times: 2 });
+    await failureOf(calls.submit(exampleRequest("a")));
+    const other = exampleRequest("a", { workload: { id: "other", caller: "tests" } });
+    expect((await codeOf(calls.submit(other))).slice(2)).toEqual(["never", 409]);
+    router.fault("read", { kind: "ownership-unavailable" });
+    expect(await codeOf(calls.get("b"))).toMatchObject([
+      expect.any(String),
+      expect.any(String),
+      "same-id",
+      503,
+    ]);
+    await calls.submit(exampleRequest("b"));
+    expect(router.runs).toEqual(new Map([["b", 1]]));
+  });
+
+  it.each([
+    ["read", { kind: "at-capacity" }],
+    ["cancel", { kind: "outcome-unknown", ran: false }],
+    ["submit", { kind: "owner-lost" }],
+    ["prewarm", { kind: "ownership-unavailable" }],
+    ["capabilities", { kind: "other-id" }],
+    ["health", { kind: "black-hole" }],
+  ] as const)("a fault that makes no sense is refused: %s, %j", (call, fault) => {
+    const router = routerHandlers({ url });
+    expect(() => router.fault(call, fault)).toThrow(TestingOptionError);
+  });
+
   it("a node at capacity uses the id up", async () => {
     const router = mocked({ run: "hold", backends: [{ maxCells: 1 }, { reachable: false }] });
     router.fault({ call: "submit", id: "b" }, { kind: "at-capacity" });
@@ -133,12 +164,13 @@ describe("RouterClient, which is undici, against a mocked router", () => {
 
   it("a black hole ends with the caller's deadline; late, held and lying answers come as they are told", async () => {
     const router = mocked();
-    const calls = await client({ callTimeoutMs: 100 });
+    const calls = await client();
     router.fault("read", { kind: "black-hole" });
-    await failureOf(calls.get("a"));
+    await failureOf((await client({ callTimeoutMs: 100 })).get("a"));
+    expect(router.calls).toMatchObject([{ call: "read", status: undefined }]);
     await calls.submit(exampleRequest("a"));
     router.fault("read", { kind: "late", delayMs: 20 });
-    router.fault("read", { kind: "held", until: Promise.resolve() });
+    router.fault("read", { kind: "held", until: Promise.reject(new TypeError("the test's own")) });
     router.fault("read", { kind: "other-id" });
     router.fault("read", { kind: "answer", status: 500, body: {} });
     router.fault("submit", { kind: "ownership-unavailable" });
@@ -187,6 +219,20 @@ describe("what a router refuses before it looks at its ledger", () => {
     ["GET", "/v1/executions/a", {}, "", 401, "unauthorized"],
     ["GET", "/v1/executions/a?x=1", { authorization }, "", 404, "not found"],
     ["GET", "/v1/health", { authorization }, "", 404, "not found"],
+    ["GET", "/", {}, "", 401, "unauthorized"],
+    ["GET", "/", { authorization }, "", 404, "not found"],
+    ["POST", "/v2/executions", { authorization }, "x", 404, "not found"],
+    ["GET", "/v1/executions/a/b", { authorization }, "", 404, "not found"],
+    ["GET", "/v1/executions/a", { prefer: "wait=5" }, "", 400, "unsupported or duplicate preference"],
+    [
+      "GET",
+      "/v1/executions/a",
+      { authorization, prefer: ["respond-async", "respond-async"] },
+      "",
+      400,
+      "unsupported or duplicate preference",
+    ],
+    ["GET", "/v1/executions/a", { authorization, prefer: "respond-async" }, "", 404, "unknown execution"],
     ["GET", "/v1/cells", { authorization }, "", 404, "not found"],
     ["GET", "/v1/parents/x", { authorization }, "", 503, "parent routing is not configured"],
     ["POST", "/v1/scoped/start", { authorization }, "", 404, "scoped receiver disabled"],
@@ -222,7 +268,7 @@ describe("what a router refuses before it looks at its ledger", () => {
     mocked();
     const answer = await undiciRequest(`${url}${path}`, {
       method,
-      headers: headers as Record<string, string>,
+      headers: headers as Record<string, string | string[]>,
       body: body === "" ? null : body,
     });
     expect(answer.statusCode).toBe(status);
@@ -262,6 +308,45 @@ describe("what catches what (measured with msw 3.0.5)", () => {
     expect(answer.statusCode).toBe(404);
     await answer.body.dump();
     await failureOf(undiciRequest("http://elsewhere.test/", { dispatcher }));
+  });
+
+  it("a body in chunks is refused, as a router refuses it", async () => {
+    mocked();
+    const answer = await undiciRequest(`${url}/v1/executions`, {
+      method: "POST",
+      headers: authorization,
+      body: Readable.from(["{}"]),
+    });
+    expect([answer.statusCode, await answer.body.json()]).toEqual([
+      400,
+      { error: "transfer encoding unsupported" },
+    ]);
+  });
+
+  it.each(["bypass", "warn"] as const)(
+    "%s lets what no handler answers go to the network",
+    async (unhandled) => {
+      const warn = vi.spyOn(console, "warn").mockReturnValue();
+      onTestFinished(() => warn.mockRestore());
+      await using real = await dispatcher();
+      const network = mockedNetwork(routerHandlers({ url }).handlers, { unhandled });
+      onTestFinished(() => network.close());
+      const agent = new Agent();
+      onTestFinished(() => agent.close());
+      const answer = await undiciRequest(`${real.origin}/v1/health`, { dispatcher: agent });
+      expect([answer.statusCode, real.calls.length]).toEqual([200, 1]);
+      await answer.body.dump();
+      expect(warn).toHaveBeenCalledTimes(unhandled === "warn" ? 1 : 0);
+    },
+  );
+
+  it("a call that no handler answers never reaches the network by default", async () => {
+    const error = vi.spyOn(console, "error").mockReturnValue();
+    onTestFinished(() => error.mockRestore());
+    await using real = await dispatcher();
+    using _network = mockedNetwork(routerHandlers({ url }).handlers);
+    await failureOf(undiciRequest(`${real.origin}/v1/health`, { dispatcher: new Agent() }));
+    expect(real.calls).toHaveLength(0);
   });
 
   it("a closed network catches nothing, and a second close does nothing", async () => {
