@@ -66,6 +66,34 @@ export class NoBackendError extends RouterError {
   }
 }
 
+/** A placement rule of the program's own failed, or answered what it may not. Nothing was recorded for the id, and nothing sent. */
+export class PlacementError extends RouterError {
+  override readonly name = "PlacementError";
+  readonly code = "CELLKIT_ROUTER_PLACEMENT";
+
+  /** @param problem what it did; what it threw is the `cause` */
+  constructor(problem: string, options?: ErrorOptions) {
+    super(
+      `the placement rule ${problem}: mend it; nothing was recorded for the id, and nothing sent`,
+      options,
+    );
+  }
+}
+
+/** Which dispatchers there are could not be found out, so that what nobody has cannot be told either. */
+export class BackendListError extends RouterError {
+  override readonly name = "BackendListError";
+  readonly code = "CELLKIT_ROUTER_BACKEND_LIST";
+
+  /** @param problem what is wrong with the list */
+  constructor(problem: string, options?: ErrorOptions) {
+    super(
+      `${problem}: which dispatchers there are is not known; mend the name's lookup, or list them`,
+      options,
+    );
+  }
+}
+
 /** Certificate and key of the listener cannot be used. At a start the daemon ends; later on the pair in use stays. */
 export class CertificateError extends RouterError {
   override readonly name = "CertificateError";

@@ -4,7 +4,7 @@ import type { Dispatchers } from "./backend/dispatchers.ts";
 import type { Refusal } from "./core/answer.ts";
 import { type Call, decideOwner, decideOwnerAnswer, decideSubmission } from "./core/decide.ts";
 import { requestIdOf } from "./core/request-id.ts";
-import { BackendError, NoBackendError, RouterOptionError } from "./errors.ts";
+import { BackendError, NoBackendError, PlacementError } from "./errors.ts";
 import type { Placement } from "./placement.ts";
 import type { RouterListener } from "./router-event.ts";
 
@@ -44,7 +44,7 @@ export class Executions {
     const id = requestIdOf(body);
     if (id === undefined) return "invalid-id";
     const claim = await this.#claim(id, body, pin, context);
-    if (claim === undefined) return "no-ownership";
+    if (typeof claim === "string") return claim;
     const submission = decideSubmission(claim, pin);
     if (submission.kind === "refuse") return submission.refusal;
     return submission.kind === "post"
@@ -57,12 +57,14 @@ export class Executions {
     call: Extract<Call, { kind: "read" | "audit" | "cancel" }>,
     context: CallContext,
   ): Promise<Reply | Refusal> {
+    const startedMs = performance.now();
     let owner: Owner | undefined;
     try {
       const { ledger, signal } = this.#parts;
       owner = await untilAborted(ledger.lookup(call.id, { signal }), signal);
     } catch (error) {
-      this.#tellFailure(error, 0);
+      const durationMs = performance.now() - startedMs;
+      this.#parts.emit({ kind: "lookup", result: "failed", ...this.#failureOf(error), durationMs });
       return "ownership-unreadable";
     }
     return this.#relay(call, owner, context);
@@ -73,43 +75,63 @@ export class Executions {
     return (await this.#answered(this.#parts.dispatchers.prewarm(pin, body, token))) ?? "prewarm-failed";
   }
 
-  /** undefined: nothing may be sent. The caller comes again with the same id and bytes. */
+  /** A refusal: nothing may be sent. The caller comes again with the same id and bytes. */
   async #claim(
     id: string,
     body: Uint8Array,
     pin: string | undefined,
     context: CallContext,
-  ): Promise<Claim | undefined> {
+  ): Promise<Claim | Refusal> {
+    const { ledger, signal, dispatchers, emit } = this.#parts;
     const startedMs = performance.now();
+    // Before it is there nothing is recorded, and nothing is once the router must stop.
+    let chosen: string | undefined;
     const chooseOwner = async () => {
-      const chosen = pin ?? (await this.#place(id, body, context));
+      const owner = pin ?? (await this.#place(id, body, context));
       // No id is bound to a dispatcher for which the POST would only wait.
-      if (this.#parts.dispatchers.isSilent(chosen))
-        throw new BackendError(chosen, "is silent, and many calls wait for it", "no");
-      return chosen;
+      if (dispatchers.isSilent(owner))
+        throw new BackendError(owner, "is silent, and many calls wait for it", "no");
+      signal.throwIfAborted();
+      chosen = owner;
+      return owner;
     };
     try {
-      const { ledger, signal } = this.#parts;
-      // A claim that was not waited for may be recorded all the same; nothing is sent for it.
       const claim = await untilAborted(ledger.claim(id, body, chooseOwner, { signal }), signal);
       const durationMs = performance.now() - startedMs;
-      this.#parts.emit({ kind: "claim", result: claim.kind, ...noFailure, durationMs });
+      emit({ kind: "claim", result: claim.kind, ...noFailure, durationMs });
       return claim;
     } catch (error) {
-      this.#tellFailure(error, performance.now() - startedMs);
-      return undefined;
+      // A claim that was not waited for may be recorded all the same, and then nobody ever sends its POST: the id has an owner that
+      // does not know it. Told to come again, the caller would take that for lost work.
+      if (signal.aborted && chosen !== undefined) {
+        emit({ kind: "uncertain", backend: chosen });
+        return "uncertain";
+      }
+      const durationMs = performance.now() - startedMs;
+      emit({ kind: "claim", result: "failed", ...this.#failureOf(error), durationMs });
+      return "no-ownership";
     }
   }
 
   async #place(id: string, body: Uint8Array, { origins, token }: CallContext): Promise<string> {
-    const health = (origin: string) => this.#parts.dispatchers.health(origin, token);
-    const chosen = await this.#parts.placement({ id, body, backends: origins, health });
+    const { placement, dispatchers } = this.#parts;
+    const health = (origin: string) => dispatchers.health(origin, token);
+    let chosen: string | undefined;
+    try {
+      chosen = await placement({ id, body, backends: origins, health });
+    } catch (cause) {
+      throw this.#misplaced("failed", { cause });
+    }
     if (chosen === undefined) throw new NoBackendError(origins.length);
-    if (!origins.includes(chosen))
-      throw new RouterOptionError(
-        "the placement rule answered an origin that is none of the backends it was given",
-      );
+    if (!origins.includes(chosen)) throw this.#misplaced("answered none of the backends that it was given");
     return chosen;
+  }
+
+  /** The rule is the program's own: what goes wrong in it must not pass for dispatchers that are full. */
+  #misplaced(problem: string, options?: ErrorOptions): PlacementError {
+    const error = new PlacementError(problem, options);
+    this.#parts.emit({ kind: "defect", error });
+    return error;
   }
 
   /** The one POST. Whatever goes wrong from here on, it is never sent again. */
@@ -133,12 +155,11 @@ export class Executions {
     return decision === "relay" ? (answer as Reply) : decision;
   }
 
-  /** A ledger that fails is an event; anything else is a defect, and answered as safely. */
-  #tellFailure(error: unknown, durationMs: number): void {
-    const isExpected = error instanceof LedgerError || this.#parts.signal.aborted;
-    if (!isExpected) this.#parts.emit({ kind: "defect", error });
-    const failure = error instanceof LedgerError ? failureOf(error) : noFailure;
-    this.#parts.emit({ kind: "claim", result: "failed", ...failure, durationMs });
+  /** What an event tells of a ledger's failure; anything else is a defect, and answered as safely. */
+  #failureOf(error: unknown): Failure {
+    if (error instanceof LedgerError) return failureOf(error);
+    if (!this.#parts.signal.aborted) this.#parts.emit({ kind: "defect", error });
+    return noFailure;
   }
 
   /** A dispatcher's answer as a reply; undefined where it gave none that is usable. */
@@ -152,10 +173,13 @@ export class Executions {
   }
 }
 
-const noFailure = { code: undefined, problem: undefined, cause: undefined };
+/** Why a ledger gave no answer. */
+type Failure = Readonly<Record<"code" | "problem" | "cause", string | undefined>>;
+
+const noFailure: Failure = { code: undefined, problem: undefined, cause: undefined };
 
 /** What of a ledger's failure can be told: its messages hold no id, body or password. Those of a placement rule might. */
-function failureOf(error: LedgerError) {
+function failureOf(error: LedgerError): Failure {
   return { code: error.code, problem: error.message, cause: causeCode(error.cause) };
 }
 

@@ -24,10 +24,12 @@ export {
 } from "./credential-files.ts";
 export {
   BackendError,
+  BackendListError,
   CertificateError,
   CredentialError,
   LedgerAbsentError,
   NoBackendError,
+  PlacementError,
   RouterError,
   RouterOptionError,
   type TokenRole,
@@ -52,4 +54,4 @@ export {
 export type { BackendCallKind, RequestRoute, RouterEvent, RouterListener } from "./router-event.ts";
 export { openRouterLedgerReader } from "./router-ledger.ts";
 export { defaultLimits, type ResolvedLimits, type RouterLimits } from "./router-limits.ts";
-export { backendsOf, credentialsOf, startRouter } from "./wiring.ts";
+export { backendsOf, credentialsOf, listBackends, startRouter } from "./wiring.ts";

@@ -16,12 +16,15 @@ export type BackendCallKind = "health" | "submit" | "read" | "audit" | "cancel" 
  * - `credentials`: the tokens cannot be used; every request is answered 503 until they can.
  * - `claim`: the ledger answered, or failed with a code (`CELLKIT_LEDGER_…`), its message, and the code of what lies under it, such
  *   as `ECONNREFUSED`.
+ * - `lookup`: the ledger could not be read for a call about an execution; told as a claim's failure is.
  * - `placed`: a new id was bound to this backend, and its one POST follows.
- * - `uncertain`: that POST had no usable answer; the caller was told so. The backend keeps the id.
+ * - `uncertain`: that POST had no usable answer, or the router had to stop while the id was being bound; the caller was told so. The
+ *   backend keeps the id.
  * - `backend`: a call to a backend was answered, or failed (`problem`, without secrets).
  * - `health`: a backend was asked whether it takes new work. `node` is what it calls itself.
  * - `capabilities`: a fan-out ended; `sharedCount` further callers had the same answer.
- * - `defect`: something of the router's own failed in a way that it has no answer for. The caller was told what is safe.
+ * - `defect`: something of the router's own, or a placement rule, failed in a way that there is no answer for. The caller was told what is
+ *   safe. A rule's error is the `cause`, with whatever the rule writes into its message.
  */
 export type RouterEvent =
   | {
@@ -36,6 +39,14 @@ export type RouterEvent =
   | {
       readonly kind: "claim";
       readonly result: "new" | "existing" | "conflict" | "full" | "failed";
+      readonly code: string | undefined;
+      readonly problem: string | undefined;
+      readonly cause: string | undefined;
+      readonly durationMs: number;
+    }
+  | {
+      readonly kind: "lookup";
+      readonly result: "failed";
       readonly code: string | undefined;
       readonly problem: string | undefined;
       readonly cause: string | undefined;

@@ -2,11 +2,15 @@
 import type { Logger } from "@cellkit/daemon";
 import type { PosixLedgerEvent } from "@cellkit/ledger";
 import type { DiscoveryEvent } from "./backend/backend-list.ts";
+import { PlacementError } from "./errors.ts";
 import type { Mismatch } from "./fingerprint/fingerprint.ts";
 import type { RouterEvent } from "./router-event.ts";
 
 /** The same thing is told again after this time, with how often it happened meanwhile. */
 const quietMs = 10_000;
+
+/** Beyond so many different things, those whose time is over are forgotten: addresses of dispatchers come and go. */
+const maxToldCount = 1_000;
 
 /** The most of a ledger's message that a line shows. */
 const maxProblemLength = 500;
@@ -46,13 +50,18 @@ export class RouterLog {
       case "claim":
         if (event.result === "failed")
           this.#tell(
-            `claim ${event.code}`,
-            { code: event.code, problem: event.problem?.slice(0, maxProblemLength), cause: event.cause },
-            event.code === "CELLKIT_LEDGER_OWNER"
-              ? "no dispatcher would take new work; the caller was told to come again"
-              : "the ledger could not be asked; the caller was told to come again",
+            `claim ${event.code} ${event.cause}`,
+            failureFields(event),
+            `${claimProblem(event)}; the caller was told to come again`,
           );
         else if (event.result === "full") this.#tell("full", {}, "the ledger is full: new ids are refused");
+        return;
+      case "lookup":
+        this.#tell(
+          `lookup ${event.code}`,
+          failureFields(event),
+          "the ledger could not be read; the caller was told so",
+        );
         return;
       case "uncertain":
         this.#log.warn(
@@ -67,7 +76,9 @@ export class RouterLog {
       case "defect":
         this.#log.error(
           { err: event.error },
-          "a failure of the router's own; the caller was told what is safe",
+          event.error instanceof PlacementError
+            ? "a placement rule failed; the caller was told to come again"
+            : "a failure of the router's own; the caller was told what is safe",
         );
         return;
     }
@@ -134,10 +145,25 @@ export class RouterLog {
       told.count += 1;
       return;
     }
+    if (this.#told.size >= maxToldCount)
+      for (const [other, { untilMs }] of this.#told) if (untilMs <= nowMs) this.#told.delete(other);
     this.#told.set(key, { untilMs: nowMs + quietMs, count: 0 });
     this.#log[level](
       { ...fields, ...(told === undefined || told.count === 0 ? {} : { alsoCount: told.count }) },
       message,
     );
   }
+}
+
+type Failure = Extract<RouterEvent, { kind: "lookup" | "claim" }>;
+
+function failureFields({ code, problem, cause }: Failure): Record<string, unknown> {
+  return { code, problem: problem?.slice(0, maxProblemLength), cause };
+}
+
+function claimProblem({ code, cause }: Failure): string {
+  if (code !== "CELLKIT_LEDGER_OWNER") return "the ledger could not be asked";
+  return cause === "CELLKIT_ROUTER_PLACEMENT"
+    ? "the placement rule failed"
+    : "no dispatcher would take new work";
 }

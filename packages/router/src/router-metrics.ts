@@ -2,6 +2,7 @@
 import { createMetrics, type Metrics } from "@cellkit/daemon";
 import type { PosixLedgerEvent } from "@cellkit/ledger";
 import type { BackendSource, DiscoveryEvent } from "./backend/backend-list.ts";
+import { BackendSeries } from "./backend-series.ts";
 import type { CapacityWatch } from "./capacity-watch.ts";
 import type { ReplicaWatch } from "./fingerprint/replica-watch.ts";
 import type { RouterCounts } from "./router.ts";
@@ -70,14 +71,27 @@ export function createRouterMetrics(sources: RouterMetricsSources): RouterMetric
     "1 if a dispatcher took new work when it was last asked.",
     {
       labels: ["backend", "node"],
+      async collect(each) {
+        const listed = await sources.backends.origins();
+        for (const [backend, node] of nodeNames) {
+          if (listed.includes(backend)) continue;
+          each.remove({ backend, node });
+          nodeNames.delete(backend);
+        }
+      },
     },
   );
   const nodeNames = new Map<string, string>();
+  const series = new BackendSeries([uncertain, placed, calls]);
   const eligible = metrics.gauge(
     "eligible_nodes",
     "Nodes that were eligible when capabilities were last asked for.",
   );
   const discoveries = metrics.counter("discoveries_total", "Lookups of dispatchers by name.", ["outcome"]);
+  const unread = metrics.counter(
+    "ledger_lookup_failures_total",
+    "Calls about executions for which the ledger could not be read.",
+  );
   const lockWait = metrics.histogram(
     "ledger_lock_wait_seconds",
     "Waiting for the lock of a directory's ledger.",
@@ -96,7 +110,11 @@ export function createRouterMetrics(sources: RouterMetricsSources): RouterMetric
   gauge("connections", "Open connections of callers.", () => sources.counts()?.connections);
   gauge("requests_running", "Requests that run.", () => sources.counts()?.running);
   gauge("requests_waiting", "Requests that wait for their turn.", () => sources.counts()?.waiting);
-  gauge("backends", "Dispatchers known now.", async () => (await sources.backends.origins()).length);
+  gauge("backends", "Dispatchers known now.", async () => {
+    const listed = await sources.backends.origins();
+    await series.trim(listed);
+    return listed.length;
+  });
   gauge(
     "ledger_records",
     "Ids in the ledger, as last counted; 0 where they are not counted.",
@@ -136,11 +154,16 @@ export function createRouterMetrics(sources: RouterMetricsSources): RouterMetric
           return credentials.inc();
         case "claim":
           return claims.inc({ result: event.result });
+        case "lookup":
+          return unread.inc();
         case "placed":
+          series.see(event.backend);
           return placed.inc({ backend: event.backend });
         case "uncertain":
+          series.see(event.backend);
           return uncertain.inc({ backend: event.backend });
         case "backend":
+          series.see(event.backend);
           calls.inc({ backend: event.backend, call: event.call, status: String(event.status ?? 0) });
           return callDurations.observe({ call: event.call }, event.durationMs / 1_000);
         case "health": {

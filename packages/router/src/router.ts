@@ -8,7 +8,7 @@ import { Dispatchers } from "./backend/dispatchers.ts";
 import { CapabilityFanOut } from "./capability-fan-out.ts";
 import { encodeAnswer, type Refusal } from "./core/answer.ts";
 import type { Credentials } from "./core/credentials.ts";
-import { type Call, decideCall, refuseScoped } from "./core/decide.ts";
+import { type Call, decideCall, refuseCaller, refuseScoped } from "./core/decide.ts";
 import type { RequestHead } from "./core/request-head.ts";
 import { routeOf } from "./core/route.ts";
 import type { CredentialSource } from "./credential-files.ts";
@@ -201,8 +201,11 @@ class ListeningRouter implements Router {
     if (scoped !== undefined) return { kind: "refuse", route, refusal: scoped };
     const credentials = this.#credentials();
     if (credentials === undefined) return { kind: "refuse", route, refusal: "credentials" };
+    // Before the list: a lookup of names is waited for by nobody who may not call.
+    const refusal = refuseCaller(head, credentials);
+    if (refusal !== undefined) return { kind: "refuse", route, refusal };
     const origins = await this.#options.backends.origins();
-    const call = decideCall(head, credentials, origins);
+    const call = decideCall(head, origins);
     if (typeof call === "string") return { kind: "refuse", route, refusal: call };
     const context = { token: credentials.backend, origins, startedMs };
     const bodyBytes = "bodyBytes" in call ? call.bodyBytes : 0;

@@ -16,6 +16,7 @@ import {
   type CredentialSource,
   createCredentialFiles,
 } from "./credential-files.ts";
+import { BackendListError } from "./errors.ts";
 import { openNotes } from "./fingerprint/open-notes.ts";
 import { ReplicaWatch } from "./fingerprint/replica-watch.ts";
 import { openFileLimit, openFilesProblem } from "./open-files.ts";
@@ -55,6 +56,30 @@ export function backendsOf(config: RouterConfig, onEvent: (event: DiscoveryEvent
     ...(dnsServer === undefined ? {} : { resolve: resolveAt(dnsServer) }),
     onEvent,
   });
+}
+
+/** The dispatchers at this moment, and what is wrong with them: undefined where the list is whole and not empty. */
+export async function lookUpBackends(
+  config: RouterConfig,
+): Promise<{ readonly origins: readonly string[]; readonly problem: string | undefined }> {
+  let failure: string | undefined;
+  const origins = await backendsOf(config, (event) => {
+    failure = event.problem;
+  }).origins();
+  const name = config.backendsSrv?.name;
+  if (failure === "timeout") return { origins, problem: `${name} is not found in time` };
+  if (failure !== undefined) return { origins, problem: `${name} is not found: ${failure}` };
+  return { origins, problem: origins.length === 0 ? "no dispatcher is known" : undefined };
+}
+
+/**
+ * All of a configuration's dispatchers at this moment: for those who must not take a part of them for the whole.
+ * @throws BackendListError (CELLKIT_ROUTER_BACKEND_LIST) where a lookup failed, or took more than two seconds, or there is none
+ */
+export async function listBackends(config: RouterConfig): Promise<readonly string[]> {
+  const { origins, problem } = await lookUpBackends(config);
+  if (problem !== undefined) throw new BackendListError(problem);
+  return origins;
 }
 
 /** What all replicas must have the same, as a list: the mode, the name of discovery, origins in their order. */

@@ -122,16 +122,43 @@ describe("discovered dispatchers", () => {
   });
 
   it("do not hold a request when a lookup hangs, and count when it ends after all", async () => {
-    const { list, dns } = discovered(["http://a"]);
+    const { list, dns, events } = discovered(["http://a"]);
     const { promise, resolve } = Promise.withResolvers<string[]>();
     dns.answer = () => promise;
     const waiting = list.origins();
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await waiting).toEqual(["http://a"]);
+    expect(events.map(({ problem }) => problem)).toEqual(["timeout"]);
     resolve(["10.0.0.1"]);
     await promise;
     expect(await list.origins()).toEqual(["http://a", "http://10.0.0.1:8787"]);
     expect(dns.lookups).toBe(1);
+    expect(events.map(({ problem }) => problem)).toEqual(["timeout", undefined]);
+  });
+
+  it("that are known are waited for half a second, and at the next failing lookup not at all", async () => {
+    const { list, dns } = discovered();
+    dns.answer = async () => ["10.0.0.1"];
+    const known = await list.origins();
+    const hanging = Promise.withResolvers<string[]>();
+    dns.answer = () => hanging.promise;
+    vi.advanceTimersByTime(5_000);
+    let answered = 0;
+    const first = list.origins().then(() => answered++);
+    await vi.advanceTimersByTimeAsync(400);
+    const second = list.origins().then(() => answered++);
+    expect(answered).toBe(0);
+    // The second one does not wait for longer than the first: both wait for one lookup.
+    await vi.advanceTimersByTimeAsync(100);
+    expect(answered).toBe(2);
+    await Promise.all([first, second]);
+    expect(await list.origins()).toEqual(known);
+    hanging.reject(Object.assign(new TypeError("x"), { code: "ETIMEOUT" }));
+    await vi.advanceTimersByTimeAsync(5_000);
+    dns.answer = () => new Promise(() => undefined);
+    // No timer moves: whoever asks has the last answer at once.
+    expect(await list.origins()).toEqual(known);
+    expect(dns.lookups).toBe(3);
   });
 });
 

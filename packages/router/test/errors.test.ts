@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import {
   BackendError,
+  BackendListError,
   CredentialError,
   LedgerAbsentError,
   NoBackendError,
+  PlacementError,
   RouterError,
   RouterOptionError,
 } from "../src/index.ts";
@@ -35,6 +37,18 @@ describe("an error", () => {
       "LedgerAbsentError",
       "CELLKIT_ROUTER_LEDGER_ABSENT",
       "no ledger was ever created at /l. To create a new one, start one router without --require-existing-ledger",
+    ],
+    [
+      new PlacementError("failed", { cause }),
+      "PlacementError",
+      "CELLKIT_ROUTER_PLACEMENT",
+      "the placement rule failed: mend it; nothing was recorded for the id, and nothing sent",
+    ],
+    [
+      new BackendListError("cells is not found: ENOTFOUND", { cause }),
+      "BackendListError",
+      "CELLKIT_ROUTER_BACKEND_LIST",
+      "cells is not found: ENOTFOUND: which dispatchers there are is not known; mend the name's lookup, or list them",
     ],
     [
       new NoBackendError(0, { cause }),

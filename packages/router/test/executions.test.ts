@@ -5,6 +5,8 @@ import {
   openMemoryLedger,
 } from "@cellkit/ledger";
 import { describe, expect, it } from "vitest";
+import { Dispatchers } from "../src/backend/dispatchers.ts";
+import { defaultLimits } from "../src/router-limits.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, submission, tokens } from "./support/router.ts";
 import { type Answerer, jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
@@ -102,6 +104,26 @@ describe("a submission", () => {
     expect(backend.calls.filter((call) => call === "GET /v1/health").length).toBeLessThan(64);
   });
 
+  it("does not share the health that was asked for with a token from before", async () => {
+    const held = Promise.withResolvers<void>();
+    await using backend = await ScriptedBackend.open(async (request, socket) => {
+      if (request.path === "/v1/health") await held.promise;
+      return willing(request, socket);
+    });
+    const roles = { client: [Buffer.from(tokens.client)], capability: [] };
+    let now = { ...roles, backend: Buffer.from(tokens.backend) };
+    await using router = await openTestRouter([backend], { tokens: { load: () => now } });
+    const first = router.submit("run-1");
+    await until("the first probe", () => backend.calls.length === 1);
+    now = { ...roles, backend: Buffer.from("a-token-after-the-rotation") };
+    const second = router.submit("run-2");
+    await until("the second probe", () => backend.calls.length === 2);
+    held.resolve();
+    expect([(await first)?.status, (await second)?.status]).toEqual([202, 202]);
+    const shown = backend.requests.slice(0, 2).map(({ fields }) => new Map(fields).get("Authorization"));
+    expect(shown).toEqual([`Bearer ${tokens.backend}`, "Bearer a-token-after-the-rotation"]);
+  });
+
   it("goes where a rule of the user's own says, and nowhere that is no backend", async () => {
     await using one = await ScriptedBackend.open();
     await using other = await ScriptedBackend.open();
@@ -112,6 +134,23 @@ describe("a submission", () => {
     for (place of [undefined, "http://10.0.0.1:1"])
       expect(json(await router.submit("run-2"))).toEqual(noOwnership);
     expect(await router.ledger.lookup("run-2")).toBeUndefined();
+    // Nobody that is healthy is no mistake of the rule's; an origin that it made up is.
+    expect(router.events.filter(({ kind }) => kind === "defect")).toMatchObject([
+      { error: { code: "CELLKIT_ROUTER_PLACEMENT" } },
+    ]);
+  });
+
+  it("whose rule throws is not recorded, and the rule's error is told as a defect", async () => {
+    await using backend = await ScriptedBackend.open();
+    const cause = new TypeError("the rule's mistake");
+    await using router = await openTestRouter([backend], { placement: () => Promise.reject(cause) });
+    expect(json(await router.submit("run-1"))).toEqual(noOwnership);
+    expect(await router.ledger.count()).toBe(0);
+    const defect = router.events.find((event) => event.kind === "defect");
+    expect(defect?.error).toMatchObject({ code: "CELLKIT_ROUTER_PLACEMENT", cause });
+    expect(router.events).toContainEqual(
+      expect.objectContaining({ kind: "claim", result: "failed", cause: "CELLKIT_ROUTER_PLACEMENT" }),
+    );
   });
 
   it.each([
@@ -133,7 +172,26 @@ describe("a submission", () => {
     expect([read?.status, json(read)]).toEqual([503, { error: "execution ownership unavailable" }]);
     expect(backend.calls).toEqual([]);
     expect(router.events.some(({ kind }) => kind === "defect")).toBe(error instanceof TypeError);
+    const failed = router.events.flatMap((event) =>
+      "result" in event ? [`${event.kind} ${event.result}`] : [],
+    );
+    expect(failed).toEqual(["claim failed", "lookup failed"]);
   });
+});
+
+it("a call that failed says whether it may have arrived", async () => {
+  await using backend = await ScriptedBackend.open(() => undefined);
+  const { signal } = new AbortController();
+  const dispatchers = new Dispatchers({
+    bounds: defaultLimits,
+    lookup: undefined,
+    signal,
+    emit: () => undefined,
+  });
+  const submit = () => dispatchers.submit(backend.origin, Buffer.from("{}"), Buffer.from(tokens.backend));
+  await expect(submit()).rejects.toMatchObject({ sent: "maybe" });
+  await backend.close();
+  await expect(submit()).rejects.toMatchObject({ sent: "no" });
 });
 
 it("an event tells why a ledger fails, with the code that lies under it", async () => {

@@ -1,6 +1,6 @@
 import type { Logger } from "@cellkit/daemon";
 import { beforeEach, expect, it } from "vitest";
-import { CredentialError } from "../src/errors.ts";
+import { CredentialError, PlacementError } from "../src/errors.ts";
 import { RouterLog } from "../src/router-log.ts";
 
 let lines: string[];
@@ -77,6 +77,20 @@ it("what fails for every request is told every ten seconds, with how often", () 
   expect(lines[1]).toContain('"alsoCount":4');
   log.hear({ ...failed, code: "CELLKIT_LEDGER_OWNER" });
   expect(lines[2]).toContain("no dispatcher would take new work");
+});
+
+it("a placement rule that fails, and a read that the ledger fails, are told in words of their own", () => {
+  const failed = { kind: "claim", result: "failed", durationMs: 1, problem: undefined } as const;
+  log.hear({ ...failed, code: "CELLKIT_LEDGER_OWNER", cause: "CELLKIT_ROUTER_NO_BACKEND" });
+  log.hear({ ...failed, code: "CELLKIT_LEDGER_OWNER", cause: "CELLKIT_ROUTER_PLACEMENT" });
+  log.hear({ ...failed, kind: "lookup", code: "CELLKIT_LEDGER_CORRUPT", cause: undefined });
+  log.hear({ kind: "defect", error: new PlacementError("failed") });
+  expect(lines.map((line) => line.replace(/^(\w+) .*\} /, "$1 "))).toEqual([
+    "warn no dispatcher would take new work; the caller was told to come again",
+    "warn the placement rule failed; the caller was told to come again",
+    "warn the ledger could not be read; the caller was told so",
+    "error a placement rule failed; the caller was told to come again",
+  ]);
 });
 
 it("every uncertain submission is told", () => {

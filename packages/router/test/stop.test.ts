@@ -69,20 +69,47 @@ describe("a router that stops", () => {
     expect(await router.ledger.lookup("run-1")).toMatchObject({ backend: backend.origin });
   });
 
-  it("and may not wait neither waits for a ledger, nor sends anything for a claim that comes late", async () => {
+  it("and may not wait neither waits for a claim that is being recorded nor sends its POST, and tells that the outcome is unknown", async () => {
     await using backend = await ScriptedBackend.open();
     const ledger = await openMemoryLedger();
-    const late = Promise.withResolvers<Claim>();
+    const recording = Promise.withResolvers<void>();
+    const chosen = Promise.withResolvers<void>();
+    const { claim } = ledger;
     await using router = await openTestRouter([backend], {
-      ledger: Object.assign(ledger, { claim: () => late.promise }),
+      ledger: Object.assign(ledger, {
+        // The store has the record, and its answer is on the way.
+        async claim(id: string, body: Uint8Array, choose: () => Promise<string>): Promise<Claim> {
+          const done = await claim.call(ledger, id, body, choose);
+          chosen.resolve();
+          await recording.promise;
+          return done;
+        },
+      }),
     });
     const answer = router.submit("run-1");
-    await until("the request", () => router.router.counts().running === 1);
+    await chosen.promise;
+    const stopped = router.router.stop({ signal: AbortSignal.abort() });
+    expect((await answer)?.body).toMatch(/submission outcome unknown/);
+    recording.resolve();
+    await stopped;
+    expect(backend.calls).toEqual(["GET /v1/health"]);
+    expect(router.events).toContainEqual({ kind: "uncertain", backend: backend.origin });
+    // What a caller finds that asks another replica: the truth of what it was told.
+    await using other = await openTestRouter([backend], { ledger });
+    backend.answer = () => jsonAnswer(404, { error: "unknown execution" });
+    expect((await other.submit("run-1"))?.body).toMatch(/recorded owner unavailable or outcome lost/);
+  });
+
+  it("and may not wait tells a caller to come again as long as no owner was chosen, and records none", async () => {
+    await using backend = await ScriptedBackend.open(() => "hang");
+    await using router = await openTestRouter([backend]);
+    const answer = router.submit("run-1");
+    await until("the probe", () => backend.calls.length === 1);
     const stopped = router.router.stop({ signal: AbortSignal.abort() });
     expect((await answer)?.body).toMatch(/retry same request without changing id/);
-    late.resolve({ kind: "new", owner: { backend: backend.origin, bodyHash: "blake3:0" } });
     await stopped;
-    expect(backend.calls).toEqual([]);
+    expect(await router.ledger.lookup("run-1")).toBeUndefined();
+    expect(router.events.some(({ kind }) => kind === "uncertain")).toBe(false);
   });
 
   it("and may not wait does not wait for a ledger that looks up", async () => {

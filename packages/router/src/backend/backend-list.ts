@@ -28,7 +28,10 @@ export interface BackendListOptions {
   readonly onEvent?: (event: DiscoveryEvent) => void;
 }
 
-/** A lookup ended: with so many dispatchers, or with a problem, and then the last answer stays. */
+/**
+ * A lookup ended: with so many dispatchers, or with a problem, and then the last answer stays. One that has taken two seconds is told of as
+ * `timeout`, and again when it ends after all.
+ */
 export interface DiscoveryEvent {
   readonly kind: "discovery";
   readonly name: string;
@@ -40,8 +43,10 @@ export interface DiscoveryEvent {
 
 /** How long an answer counts. */
 const refreshMs = 5_000;
-/** How long a request waits for a lookup; afterwards it goes on with the last answer. */
+/** How long a lookup is waited for from its beginning, by whoever asks meanwhile; afterwards they go on with what is known. */
 const lookupWaitMs = 2_000;
+/** The same where there is an answer already, which counts well enough. */
+const renewalWaitMs = 500;
 
 /**
  * Reads `NAME` or `NAME:PORT`; without a port it is 8787.
@@ -57,7 +62,8 @@ export function parseDiscovery(text: string): Discovery {
 }
 
 /**
- * The usual source. A failed lookup keeps the last answer, since a gap in DNS must not take owners away.
+ * The usual source. A failed lookup keeps the last answer, since a gap in DNS must not take owners away. Where there is an answer, a lookup
+ * is waited for half a second, and not at all behind one that failed or took longer: DNS that is down delays calls once, and not each.
  * @throws RouterOptionError (CELLKIT_ROUTER_OPTION) for an unusable origin, or when there is neither a list nor a name
  */
 export function createBackendList(options: BackendListOptions): BackendSource {
@@ -84,7 +90,10 @@ class DiscoveredBackends implements BackendSource {
   #effective: readonly string[];
   #found: readonly string[] = [];
   #refreshAtMs = Number.NEGATIVE_INFINITY;
-  #running: Promise<void> | undefined;
+  #running: { readonly ended: Promise<void>; readonly startedMs: number } | undefined;
+  #hasAnswer = false;
+  /** The last lookup failed, or the one that runs has taken too long. */
+  #isFailing = false;
 
   constructor(fixed: readonly string[], discovery: Discovery, options: BackendListOptions) {
     this.#fixed = fixed;
@@ -96,26 +105,49 @@ class DiscoveredBackends implements BackendSource {
   }
 
   async origins(): Promise<readonly string[]> {
-    if (performance.now() >= this.#refreshAtMs)
-      this.#running ??= this.#refresh().finally(() => {
-        this.#running = undefined;
-      });
-    if (this.#running !== undefined) await withinMs(lookupWaitMs, this.#running);
+    const nowMs = performance.now();
+    if (this.#running === undefined && nowMs >= this.#refreshAtMs) this.#begin(nowMs);
+    if (this.#running !== undefined) {
+      const { ended, startedMs } = this.#running;
+      const waitMs = this.#hasAnswer ? (this.#isFailing ? 0 : renewalWaitMs) : lookupWaitMs;
+      const leftMs = startedMs + waitMs - nowMs;
+      if (leftMs > 0) await withinMs(leftMs, ended);
+    }
     return this.#effective;
   }
 
-  async #refresh(): Promise<void> {
+  #begin(startedMs: number): void {
+    const late = setTimeout(() => {
+      this.#isFailing = true;
+      this.#tell("timeout");
+    }, lookupWaitMs).unref();
+    const ended = this.#refresh().then((problem) => {
+      clearTimeout(late);
+      this.#running = undefined;
+      this.#refreshAtMs = performance.now() + refreshMs;
+      this.#isFailing = problem !== undefined;
+      this.#tell(problem);
+    });
+    this.#running = { ended, startedMs };
+  }
+
+  /** Why it failed, as a code. */
+  async #refresh(): Promise<string | undefined> {
     const { name, port } = this.#discovery;
-    let problem: string | undefined;
     try {
       const addresses = await this.#resolve(name);
       const found = addresses.map((ip) => `http://${isIPv6(ip) ? `[${ip}]` : ip}:${port}`);
       this.#found = [...new Set(found)].sort(byBytes);
       this.#effective = [...new Set([...this.#fixed, ...this.#found])];
+      this.#hasAnswer = true;
+      return undefined;
     } catch (error) {
-      problem = codeOf(error);
+      return codeOf(error);
     }
-    this.#refreshAtMs = performance.now() + refreshMs;
+  }
+
+  #tell(problem: string | undefined): void {
+    const { name } = this.#discovery;
     this.#onEvent({ kind: "discovery", name, originCount: this.#found.length, problem });
   }
 }

@@ -12,7 +12,9 @@ export class KeptConnections {
 
   /** The one that was used last; undefined where there is none. */
   take(origin: string): Socket | undefined {
-    const socket = this.#kept.get(origin)?.pop();
+    const list = this.#kept.get(origin);
+    const socket = list?.pop();
+    if (list?.length === 0) this.#kept.delete(origin);
     socket?.removeAllListeners();
     socket?.setTimeout(0);
     return socket;
@@ -30,6 +32,7 @@ export class KeptConnections {
     const drop = () => {
       const at = list.indexOf(socket);
       if (at !== -1) list.splice(at, 1);
+      if (list.length === 0 && this.#kept.get(origin) === list) this.#kept.delete(origin);
       socket.destroy();
     };
     // Nothing may come while nothing was asked; what comes belongs to no call.

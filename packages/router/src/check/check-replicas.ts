@@ -10,12 +10,13 @@ import {
   parseFingerprint,
 } from "../fingerprint/fingerprint.ts";
 import { openNotes } from "../fingerprint/open-notes.ts";
+import type { ReplicaNotes } from "../fingerprint/replica-notes.ts";
 import { TokenGenerations } from "../fingerprint/token-generation.ts";
 import { bucketOptions, ledgerAddress } from "../router-ledger.ts";
 import { replicaList } from "../wiring.ts";
 import type { CheckResult } from "./check-result.ts";
 
-/** A note that is so much older than the newest one is of a replica that is gone. */
+/** A note that was not renewed for so long is of a replica that is gone. */
 const lifeMs = 120_000;
 
 /** @param credentials undefined: they cannot be used, and only lists are compared */
@@ -26,15 +27,11 @@ export async function checkReplicas(
 ): Promise<CheckResult> {
   const name = "replicas";
   let others: readonly Fingerprint[];
+  let old: string | undefined;
   try {
     const notes = await openNotes(ledgerAddress(config), bucketOptions(config));
     try {
-      const all = await notes.list().catch(whereNone);
-      const newestMs = Math.max(...all.map(({ writtenMs }) => writtenMs));
-      others = all.flatMap(({ replica, text, writtenMs }) => {
-        const fingerprint = newestMs - writtenMs < lifeMs ? parseFingerprint(text) : undefined;
-        return fingerprint === undefined ? [] : [{ ...fingerprint, replica }];
-      });
+      ({ others, old } = await livingReplicas(notes));
     } finally {
       await notes.close();
     }
@@ -43,25 +40,52 @@ export async function checkReplicas(
     return { name, verdict: "not-tested", detail };
   }
   if (others.length === 0)
-    return { name, verdict: "not-tested", detail: "no replica has left its fingerprint beside the ledger" };
+    return {
+      name,
+      verdict: "not-tested",
+      detail: "no replica that runs has left its fingerprint beside the ledger",
+    };
   const own = await ownFingerprint(config, ledger, credentials);
   const mismatches = mismatchesOf(own, others);
+  const age =
+    old === undefined
+      ? ""
+      : `; the latest fingerprint is of ${old} by the store's clock: if that is long ago, none of them runs`;
   if (mismatches.length === 0)
-    return { name, verdict: "passed", detail: `${others.length} have the same list and tokens` };
-  const wordsOf = (part: Mismatch["part"], other: Fingerprint | undefined): string => {
-    if (part !== "capability" || other === undefined) return partNames[part];
-    if (own.tokens?.capability === none) return "a capability token, and this configuration has none";
-    return other.tokens?.capability === none
-      ? "no capability token, and this configuration has one"
-      : partNames[part];
-  };
+    return { name, verdict: "passed", detail: `${others.length} have the same list and tokens${age}` };
   const told = mismatches
-    .map(({ replica, part }) => {
-      const other = others.find((each) => each.replica === replica);
-      return `${replica} has ${wordsOf(part, other)}`;
-    })
+    .map((mismatch) => `${mismatch.replica} has ${wordsOf(mismatch, own, others)}`)
     .join("; ");
-  return { name, verdict: "failed", detail: `${told}, unless it stopped within the last minutes` };
+  return old === undefined
+    ? { name, verdict: "failed", detail: `${told}, unless it stopped within the last minutes` }
+    : { name, verdict: "warning", detail: `${told}${age}` };
+}
+
+/**
+ * What the replicas left that live, by the store's clock; where it has none to ask, those that lived when the latest of them did.
+ * @returns `old`: when that was, where this machine's clock says that it was long ago, and the store's is not known
+ */
+async function livingReplicas(
+  notes: ReplicaNotes,
+): Promise<{ others: readonly Fingerprint[]; old: string | undefined }> {
+  const all = await notes.list().catch(whereNone);
+  const latestMs = Math.max(...all.map(({ writtenMs }) => writtenMs));
+  const clockMs = all.length === 0 ? undefined : await notes.nowMs?.();
+  const others = all.flatMap(({ replica, text, writtenMs }) => {
+    const fingerprint = (clockMs ?? latestMs) - writtenMs < lifeMs ? parseFingerprint(text) : undefined;
+    return fingerprint === undefined ? [] : [{ ...fingerprint, replica }];
+  });
+  const isOld = clockMs === undefined && others.length > 0 && Date.now() - latestMs >= lifeMs;
+  return { others, old: isOld ? new Date(latestMs).toISOString() : undefined };
+}
+
+function wordsOf({ replica, part }: Mismatch, own: Fingerprint, others: readonly Fingerprint[]): string {
+  const other = others.find((each) => each.replica === replica);
+  if (part !== "capability" || other === undefined) return partNames[part];
+  if (own.tokens?.capability === none) return "a capability token, and this configuration has none";
+  return other.tokens?.capability === none
+    ? "no capability token, and this configuration has one"
+    : partNames[part];
 }
 
 /** No replica has made the place for notes yet: a folder, or a table. */

@@ -8,7 +8,7 @@ import type { Credentials } from "../core/credentials.ts";
 import { maxProbedCount } from "../core/decide.ts";
 import { parseOrigin } from "../core/origin.ts";
 import { CertificateError, CredentialError } from "../errors.ts";
-import { backendsOf, credentialsOf } from "../wiring.ts";
+import { credentialsOf, lookUpBackends } from "../wiring.ts";
 import { type BackendLook, lookAtBackend } from "./backend-look.ts";
 import { capacityOf, checkRecords, findLedger } from "./check-ledger.ts";
 import { checkReplicas } from "./check-replicas.ts";
@@ -118,16 +118,11 @@ async function checkList(
   add: (result: CheckResult) => void,
 ): Promise<readonly string[]> {
   const name = "list";
-  let problem: string | undefined;
-  const origins = await backendsOf(config, (event) => {
-    problem = event.problem;
-  }).origins();
-  const { backendsSrv } = config;
+  const { origins, problem } = await lookUpBackends(config);
   const detail = `${origins.length} ${origins.length === 1 ? "dispatcher" : "dispatchers"}`;
-  if (problem !== undefined)
-    add({ name, verdict: "failed", detail: `${detail}; ${backendsSrv?.name} is not found: ${problem}` });
-  else if (origins.length === 0)
-    add({ name, verdict: "failed", detail: "no dispatcher: every submission would get 503" });
+  if (origins.length === 0 && problem !== undefined)
+    add({ name, verdict: "failed", detail: `${problem}: every submission would get 503` });
+  else if (problem !== undefined) add({ name, verdict: "failed", detail: `${detail}; ${problem}` });
   else if (origins.length > maxProbedCount)
     add({
       name,

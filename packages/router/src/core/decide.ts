@@ -25,18 +25,21 @@ export function refuseScoped(head: RequestHead): Refusal | undefined {
   return isScoped(head.path) ? "scoped-disabled" : undefined;
 }
 
+/** Whether a request's token is good for its method and path. Nothing else of the plane is looked at for one whose token is not. */
+export function refuseCaller(
+  { method, path, authorization }: RequestHead,
+  credentials: Credentials,
+): Refusal | undefined {
+  return isAuthorized(method, path, authorization, credentials) ? undefined : "unauthorized";
+}
+
 /**
- * Judges an authenticated request by its head.
+ * Judges an authorized request by its head.
  * @param origins the backends known at this moment
  * @returns a call, or why there is none
  */
-export function decideCall(
-  head: RequestHead,
-  credentials: Credentials,
-  origins: readonly string[],
-): Call | Refusal {
+export function decideCall(head: RequestHead, origins: readonly string[]): Call | Refusal {
   const { method, path, pin, contentLength } = head;
-  if (!isAuthorized(method, path, head.authorization, credentials)) return "unauthorized";
   const route = routeOf(method, path);
   if (pin === undefined) return callOf(route, undefined, contentLength);
   // A pin has one character a byte, as the header had; origins are compared with it by their UTF-8 bytes.

@@ -16,7 +16,8 @@ export function bucketNotes(url: string, options: BucketOptions): ReplicaNotes {
     async list() {
       const notes: ReplicaNote[] = [];
       for await (const listed of bucket.list(folder)) {
-        if (!("etag" in listed) || listed.sizeBytes > maxNoteBytes || notes.length >= maxNoteCount) continue;
+        if (!("etag" in listed) || listed.sizeBytes > maxNoteBytes) continue;
+        if (notes.length >= maxNoteCount) break;
         const replica = replicaOf(listed.key.slice(folder.length));
         const object = replica === undefined ? undefined : await bucket.get(listed.key);
         // A replica that stopped meanwhile took its note along.

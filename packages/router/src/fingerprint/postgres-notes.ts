@@ -41,7 +41,7 @@ export function postgresNotes(connectionString: string): ReplicaNotes {
     },
     async list() {
       const { rows } = await ask(
-        `SELECT record_key, backend, EXTRACT(EPOCH FROM modified_at) * 1000 AS written_ms FROM cellkit_ledger WHERE ledger = $1 FETCH FIRST ${maxNoteCount} ROWS ONLY`,
+        `SELECT record_key, backend, EXTRACT(EPOCH FROM modified_at) * 1000 AS written_ms FROM cellkit_ledger WHERE ledger = $1 ORDER BY modified_at DESC FETCH FIRST ${maxNoteCount} ROWS ONLY`,
         [place],
       );
       return rows.flatMap((row: { record_key: string; backend: string; written_ms: string }) => {
@@ -49,6 +49,10 @@ export function postgresNotes(connectionString: string): ReplicaNotes {
         if (replica === undefined) return [];
         return [{ replica, text: row.backend, writtenMs: Number(row.written_ms) }];
       });
+    },
+    async nowMs() {
+      const { rows } = await ask("SELECT EXTRACT(EPOCH FROM CURRENT_TIMESTAMP) * 1000 AS now_ms", []);
+      return Number((rows[0] as { now_ms: string } | undefined)?.now_ms);
     },
     async remove(replica) {
       await ask("DELETE FROM cellkit_ledger WHERE ledger = $1 AND record_key = $2", [

@@ -13,9 +13,13 @@ export interface ReplicaNote {
 export interface ReplicaNotes {
   /** Writes a replica's note in place of the one before. */
   write(replica: string, text: string): Promise<void>;
-  /** All that are there, at most 1,000. */
+  /** All that are there, at most 1,000; where a store can tell, the latest ones. */
   list(): Promise<ReplicaNote[]>;
+  /** The store's clock, Unix milliseconds. Only of stores that tell it. */
+  nowMs?(): Promise<number>;
   remove(replica: string): Promise<void>;
+  /** Takes away what writers that died left half written before that moment of the store's clock. Only of stores where that happens. */
+  sweep?(beforeMs: number): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -134,7 +134,9 @@ export class ReplicaWatch {
     const own = await this.#own();
     await notes.write(replica, formatFingerprint(own));
     const all = await notes.list();
-    const nowMs = all.find((note) => note.replica === replica)?.writtenMs ?? Number.NEGATIVE_INFINITY;
+    const nowMs = all.find((note) => note.replica === replica)?.writtenMs;
+    // Without it there is no clock to tell the others' age by: what was found the last time stays.
+    if (nowMs === undefined) return;
     const others: Fingerprint[] = [];
     for (const note of all) {
       if (note.replica === replica) continue;
@@ -144,6 +146,7 @@ export class ReplicaWatch {
         others.push({ ...fingerprint, replica: note.replica });
       else if (ageIntervals >= litterIntervals) await notes.remove(note.replica);
     }
+    await notes.sweep?.(nowMs - litterIntervals * this.#intervalMs);
     this.#replicaCount = others.length + 1;
     this.#tell(mismatchesOf(own, others));
   }

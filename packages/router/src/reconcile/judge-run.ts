@@ -72,6 +72,8 @@ export function judgeRun({ owner, isListed, answers }: RunEvidence): {
         ...phaseOf(found[1]),
         detail: `${found[0]} has it, and the ledger does not: it came before this ledger, or past it; submitted again it could run again`,
       };
+    if (answers.size === 0)
+      return { state: "unknown", detail: "no owner is recorded, and there is no dispatcher to ask" };
     if (unasked.length > 0)
       return { state: "unknown", detail: `no owner is recorded; ${unasked.join("; ")}` };
     return { state: "unclaimed", detail: "no owner is recorded, and no dispatcher that was asked has it" };

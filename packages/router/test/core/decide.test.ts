@@ -5,6 +5,7 @@ import {
   decideOwner,
   decideOwnerAnswer,
   decideSubmission,
+  refuseCaller,
   refuseScoped,
 } from "../../src/core/decide.ts";
 import type { RequestHead } from "../../src/core/request-head.ts";
@@ -20,7 +21,7 @@ const head = (given: Partial<RequestHead>): RequestHead => ({
   ...given,
 });
 const decide = (given: Partial<RequestHead>) =>
-  decideCall(head(given), credentials, [origin, "http://n\u00e9"]);
+  refuseCaller(head(given), credentials) ?? decideCall(head(given), [origin, "http://n\u00e9"]);
 const cancel = "/v1/executions/a/cancel";
 const prewarm = "/v1/artifacts/prewarm";
 
