@@ -49,12 +49,13 @@ export class EdgeProcess {
   run(
     backend: string,
     args: readonly string[] = ["--execution-router", "--listen", "127.0.0.1:0"],
+    env: NodeJS.ProcessEnv = {},
   ): DaemonProcess {
     const all = ["--backend", backend, "--tls-cert", this.files.cert, "--tls-key", this.files.key, ...args];
     this.process = new DaemonProcess("cellkit-edge", {
       command: process.execPath,
       args: ["--conditions=@cellkit/source", main, ...all, "--log-level", "debug"],
-      env: { PATH: process.env["PATH"] },
+      env: { PATH: process.env["PATH"], ...env },
       onLine: (line) => void this.lines.push(line),
     });
     return this.process;
