@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { utimesSync } from "node:fs";
 import { copyFile, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { connect as connectPlainly } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type PeerCertificate, type TlsOptions } from "node:tls";
@@ -99,6 +100,23 @@ describe.runIf(hasOpenssl())("a router that speaks TLS", () => {
       async () => (await ask(port, request, trust)).peer.subject.CN === "first",
     );
     watch.close();
+  });
+
+  it("ends a connection that shakes no hands after one wait", async () => {
+    await using ledger = await openMemoryLedger();
+    await using router = createRouter({
+      ledger,
+      backends: createBackendList({ origins: ["http://127.0.0.1:1"] }),
+      tokens: { load: () => ({ client: [], backend: Buffer.of(), capability: [] }) },
+      limits: { operationMs: 200 },
+    });
+    const tls = await readCertificate(makeSelfSigned(directory, "pair"));
+    const { port } = await router.listen({ host: "127.0.0.1", port: 0, tls });
+    const socket = connectPlainly({ port, host: "127.0.0.1" }).on("error", () => undefined);
+    const closed = new Promise((resolve) => socket.resume().once("close", resolve));
+    const startedMs = performance.now();
+    await closed;
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 
   it("takes a change of its files once they are still, once, and none after the end of its watch", async () => {

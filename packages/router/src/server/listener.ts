@@ -41,6 +41,8 @@ export class Listener {
         (socket) => void this.#serve(socket),
       );
     }
+    // Node tells of a handshake that is not done in time, and leaves its connection open.
+    this.#server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
     this.#server.maxConnections = options.maxConnectionCount;
     this.#server.on("drop", () => options.onDrop());
     this.#server.on("connection", (socket: Socket) => {
