@@ -19,7 +19,12 @@ it("one dead node does not hide the others: the answer comes in under four secon
     socket.once("close", () => clearInterval(timer));
     return "hang";
   });
-  await using router = await openTestRouter([silent, alive, dripping]);
+  const origins = [silent.origin, alive.origin, dripping.origin, "http://black-hole.test:1"];
+  await using router = await openTestRouter([], {
+    backends: { origins: async () => origins },
+    // Nothing is ever found of a name.
+    lookup: () => undefined,
+  });
   const startedMs = performance.now();
   const answer = await discover(router);
   expect(performance.now() - startedMs).toBeLessThan(4_000);
@@ -29,7 +34,16 @@ it("one dead node does not hide the others: the answer comes in under four secon
       { index: 0, preflightEligible: false },
       { index: 1, preflightEligible: true },
       { index: 2, preflightEligible: false },
+      { index: 3, preflightEligible: false },
     ],
+  });
+  const problems = router.events.flatMap((event) =>
+    event.kind === "backend" && event.problem !== undefined ? [[event.backend, event.problem]] : [],
+  );
+  expect(Object.fromEntries(problems)).toEqual({
+    [silent.origin]: expect.stringMatching(/(did not answer within|moved no byte for) 2000 ms/),
+    [dripping.origin]: expect.stringMatching(/did not answer within 2000 ms/),
+    "http://black-hole.test:1": expect.stringMatching(/did not accept a connection within 1800 ms/),
   });
   expect(alive.requests[0]?.fields).toEqual([
     ["Host", "dispatcher"],

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { RunningLimit } from "../src/server/running-limit.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, submission, tokens } from "./support/router.ts";
 import { jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
@@ -234,6 +235,21 @@ describe("a request", () => {
     held.resolve();
     expect((await Promise.all(answers)).map((answer) => answer?.status)).toEqual([202, 202, 202, 202, 202]);
   });
+});
+
+it("turns go to those who came first", async () => {
+  const limit = new RunningLimit(1);
+  const came: string[] = [];
+  const enter = async (name: string) => {
+    const leave = await limit.enter();
+    came.push(name);
+    leave();
+  };
+  const leave = await limit.enter();
+  const all = ["one", "two", "three"].map(enter);
+  leave();
+  await Promise.all(all);
+  expect(came).toEqual(["one", "two", "three"]);
 });
 
 it("connections over the limit are closed at once, and those below go on", async () => {

@@ -41,6 +41,9 @@ describe("a dispatcher that answers byte by byte", () => {
     });
     expect((await router.submit("run-1"))?.status).toBe(202);
     expect([slow.calls, backend.calls.length]).toEqual([["GET /v1/health"], 2]);
+    expect(router.events).toContainEqual(
+      expect.objectContaining({ call: "health", problem: expect.stringMatching(/not done within 300 ms/) }),
+    );
   });
 
   it("leaves a submission's outcome unknown", async () => {
@@ -51,6 +54,15 @@ describe("a dispatcher that answers byte by byte", () => {
       expect.objectContaining({ call: "submit", problem: expect.stringMatching(/not done within 300 ms/) }),
     );
   });
+});
+
+it("a dispatcher that answers nothing is given up after one wait", async () => {
+  await using backend = await ScriptedBackend.open(hanging("POST /v1/executions"));
+  await using router = await openTestRouter([backend], { limits: { operationMs: 150 } });
+  expect((await router.submit("run-1"))?.body).toBe(uncertain);
+  expect(router.events).toContainEqual(
+    expect.objectContaining({ call: "submit", problem: expect.stringMatching(/moved no byte for 150 ms/) }),
+  );
 });
 
 it("submissions that wait for their dispatcher hold up no read and no capabilities", async () => {
@@ -69,20 +81,25 @@ it("submissions that wait for their dispatcher hold up no read and no capabiliti
 
 describe("a dispatcher that is silent while half of the room waits for it", () => {
   it("is given no new id: neither by a pin nor otherwise", async () => {
-    await using silent = await ScriptedBackend.open(hanging("POST /v1/executions"));
+    await using silent = await ScriptedBackend.open((request, socket) =>
+      request.path === "/v1/executions/run-9" ? undefined : hanging("POST /v1/executions")(request, socket),
+    );
     await using backend = await ScriptedBackend.open();
     await using router = await openTestRouter([silent, backend], {
       limits: { runningCount: 4 },
     });
+    await router.ledger.claim("run-9", "x", async () => silent.origin);
     const waiting = ["run-1", "run-2"].map((id) => router.submit(id, pinTo(silent)));
     await until("two that wait", () => silent.calls.length === 2);
-    // Two seconds of silence are the rule.
-    await new Promise((next) => setTimeout(next, 2_050));
+    // Two seconds of silence are the rule, and a connection that is closed is no answer.
+    await new Promise((next) => setTimeout(next, 1_000));
+    expect((await router.read("/v1/executions/run-9"))?.status).toBe(503);
+    await new Promise((next) => setTimeout(next, 1_050));
     expect((await router.submit("run-3", pinTo(silent)))?.body).toBe(noOwnership);
     expect(await router.ledger.lookup("run-3")).toBeUndefined();
     for (const id of ["run-3", "run-4", "run-5", "run-6"])
       expect((await router.submit(id))?.status).toBe(202);
-    expect([silent.calls.length, backend.calls.length]).toEqual([2, 8]);
+    expect([silent.calls.length, backend.calls.length]).toEqual([3, 8]);
     await router.router.stop({ signal: AbortSignal.abort() });
     await Promise.all(waiting);
   });
@@ -126,6 +143,53 @@ describe("a caller", () => {
     expect(performance.now() - startedMs).toBeGreaterThan(250);
     expect(router.events.at(-1)).toMatchObject({ kind: "request", status: undefined });
     expect(await router.ledger.count()).toBe(0);
+  });
+
+  it("has the time for a whole request from the begin of its connection on", async () => {
+    await using router = await openTestRouter([await ScriptedBackend.open()], {
+      limits: { headMs: 5_000, requestMs: 900 },
+    });
+    const socket = connect({ port: router.port, host: "127.0.0.1", noDelay: true });
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.on("error", () => undefined).resume();
+    await until("the connection", () => router.router.counts().connections === 1);
+    await new Promise((next) => setTimeout(next, 700));
+    socket.write(submission("run-1").slice(0, -15));
+    await closed;
+    const { durationMs } = router.events.at(-1) as { durationMs: number };
+    expect(durationMs).toBeGreaterThan(800);
+    expect(durationMs).toBeLessThan(1_500);
+  });
+
+  it("that begins a request and does not go on with it is cut off after one wait", async () => {
+    await using router = await openTestRouter([await ScriptedBackend.open()], {
+      limits: { operationMs: 150 },
+    });
+    const socket = connect({ port: router.port, host: "127.0.0.1" });
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.on("error", () => undefined).resume();
+    socket.write("GET /v1/executions/x HTTP/1.1\r\n");
+    const startedMs = performance.now();
+    await closed;
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+  });
+
+  it("that is gone before its turn comes has nothing done for it", async () => {
+    await using silent = await ScriptedBackend.open(hanging("POST /v1/executions"));
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([silent, backend], {
+      limits: { runningCount: 1, exchangeMs: 300 },
+    });
+    const first = router.submit("run-1", pinTo(silent));
+    await until("the POST", () => silent.calls.length === 1);
+    const socket = connect({ port: router.port, host: "127.0.0.1" });
+    socket.on("error", () => undefined).write(submission("run-2", pinTo(backend)));
+    await until("one that waits", () => router.router.counts().waiting === 1);
+    socket.resetAndDestroy();
+    expect((await first)?.body).toBe(uncertain);
+    await until("the end of both", () => router.router.counts().connections === 0);
+    expect(await router.ledger.lookup("run-2")).toBeUndefined();
+    expect(backend.calls).toEqual([]);
   });
 
   it("that takes an answer a little at a time is cut off, and its memory is free again", async () => {
