@@ -1,6 +1,6 @@
 // What `cellkit router check` finds out, against dispatchers that answer over real connections.
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openPosixLedger } from "@cellkit/ledger";
@@ -11,6 +11,7 @@ import { openNotes } from "../../src/fingerprint/open-notes.ts";
 import { TokenGenerations } from "../../src/fingerprint/token-generation.ts";
 import { type CheckResult, checkRouter, lookAtBackend, routerOptions } from "../../src/index.ts";
 import { startBalancer } from "../support/balancer.ts";
+import { DnsServer } from "../support/dns-server.ts";
 import { tokens, writeTokens } from "../support/router.ts";
 
 let directory: string;
@@ -200,6 +201,22 @@ describe("replicas", () => {
   });
 });
 
+describe("replicas that are gone", () => {
+  it("are a warning with their date where the store has no clock to ask", async () => {
+    await makeLedger(origins());
+    const notes = await openNotes(place(), {});
+    const backends = `sha256:${"ab".repeat(32)}`;
+    await notes.write("old", formatFingerprint({ version: 1, replica: "old", backends }));
+    expect((await check()).get("replicas")?.verdict).toBe("failed");
+    const when = new Date("2026-01-02T03:04:05.000Z");
+    await utimes(join(place(), "cellkit-router", "cellkit-router-old.fingerprint"), when, when);
+    expect((await check()).get("replicas")).toMatchObject({
+      verdict: "warning",
+      detail: expect.stringMatching(/^old has another list of dispatchers; .*2026-01-02T03:04:05\.000Z/),
+    });
+  });
+});
+
 describe("backends", () => {
   it("behind which different nodes answer are refused, though each connection is answered well", async () => {
     await using balancer = await startBalancer(origins());
@@ -248,6 +265,16 @@ describe("backends", () => {
     expect(found.get("list")).toMatchObject({
       verdict: "failed",
       detail: expect.stringMatching(/no-such-name\.invalid is not found/),
+    });
+  });
+
+  it("whose name is not looked up in time are told of, and not taken for the whole list", async () => {
+    await using dns = await DnsServer.open();
+    dns.state = { kind: "silent" };
+    const found = await check({ backendsSrv: "cells", dnsServer: dns.address });
+    expect(found.get("list")).toMatchObject({
+      verdict: "failed",
+      detail: expect.stringMatching(/^2 dispatchers; cells is not found/),
     });
   });
 

@@ -173,6 +173,41 @@ describe("replicas on one ledger", () => {
     await replicas.close();
   });
 
+  it("among a thousand strangers' files its note is found, and without its own note nobody is judged", async () => {
+    const { replicas, notes, heard } = await watch("zz");
+    await replicas.look();
+    const folder = join(directory, "cellkit-router");
+    for (let at = 0; at < 1_000; at++) await writeFile(join(folder, `a-${at}`), "");
+    expect((await notes.list()).map(({ replica }) => replica)).toEqual(["zz"]);
+    await notes.write("b", formatFingerprint({ ...own, replica: "b" }));
+    const { list } = notes;
+    notes.list = async () => (await list()).filter(({ replica }) => replica !== "zz");
+    await replicas.look();
+    expect(heard).toEqual([]);
+    notes.list = list;
+    await replicas.look();
+    expect(heard.length).toBeGreaterThan(0);
+    await replicas.close();
+  });
+
+  it("what a replica that died left half written is taken away after an hour, and not before", async () => {
+    const { replicas } = await watch("a");
+    await replicas.look();
+    const folder = join(directory, "cellkit-router");
+    for (const [name, ageMs] of [["old", 3_700_000] as const, ["new", 0] as const]) {
+      const path = join(folder, `cellkit-router-${name}.fingerprint.next`);
+      await writeFile(path, "{");
+      const when = new Date(Date.now() - ageMs);
+      await utimes(path, when, when);
+    }
+    await replicas.look();
+    expect((await readdir(folder)).sort()).toEqual([
+      "cellkit-router-a.fingerprint",
+      "cellkit-router-new.fingerprint.next",
+    ]);
+    await replicas.close();
+  });
+
   it("a ledger's check finds nothing foreign", async () => {
     await using ledger = await openPosixLedger({ directory });
     const { replicas } = await watch("a.json");

@@ -135,6 +135,11 @@ describe("an answer", () => {
     expect(knowledgeOf("x", { status, body })).toEqual(knowledge);
   });
 
+  it("that nobody was asked for leaves an unclaimed run unknown: it may be anywhere", () => {
+    const answers = new Map();
+    expect(judgeRun({ owner: undefined, isListed: false, answers })).toMatchObject({ state: "unknown" });
+  });
+
   it("that was not had leaves a claimed run unknown, whoever has none", () => {
     const answers = new Map([["http://b", { kind: "none" } as const]]);
     expect(judgeRun({ owner: "http://a", isListed: true, answers }).state).toBe("unknown");
