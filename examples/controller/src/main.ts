@@ -1,6 +1,6 @@
 // `npm start`: work that runs once though the router is killed in the middle, and then the controller. Ends by itself and leaves nothing.
 import { ranAtMostOnce, until } from "@cellkit/testing";
-import { Controller, type Outcome } from "./controller.ts";
+import { Controller, type Resumed } from "./controller.ts";
 import { Plane } from "./plane.ts";
 import { primes } from "./request.ts";
 
@@ -10,8 +10,8 @@ const batch = "tour";
 const plane = await Plane.start(400);
 try {
   const stopped = new AbortController();
-  const first = new Controller(plane.client(), plane.work, { retryMs: 100 });
-  const begun = [10, 20, 30].map((count) => first.run(primes(batch, count), stopped.signal));
+  const first = new Controller(plane.client(), plane.work, { retryMs: 100, signal: stopped.signal });
+  const begun = [10, 20, 30].map((count) => first.run(primes(batch, count)));
   const ended = Promise.allSettled(begun);
   await until("three starts", () => plane.dispatchers.reduce((sum, { runs }) => sum + runs.size, 0) === 3);
   await plane.killRouter();
@@ -32,7 +32,8 @@ try {
   await plane.close();
 }
 
-function told(outcome: Outcome): string {
+function told(outcome: Resumed): string {
+  if (outcome.kind === "failed") return String(outcome.error);
   if (outcome.kind === "stuck") return `${outcome.code}, ${outcome.next}`;
   const { phase, receipt } = outcome.record;
   return `${phase} on ${receipt?.node}, output ${receipt?.output?.hash.slice(0, 20)}…`;

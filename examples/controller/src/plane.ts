@@ -30,10 +30,10 @@ export class Plane {
   static async start(afterMs: number): Promise<Plane> {
     const directory = await mkdtemp(join(tmpdir(), "cellkit-controller-"));
     await mkdir(join(directory, "work"));
-    await writeFile(join(directory, "client-token"), "client-token-of-this-example", { mode: 0o600 });
     await writeFile(join(directory, "backend-token"), testBackendToken, { mode: 0o600 });
     const nodes = ["node-a", "node-b"].map((name) => dispatcher({ node: { name }, run: { afterMs } }));
     const plane = new Plane(directory, await Promise.all(nodes));
+    await writeFile(plane.tokenFile, "client-token-of-this-example", { mode: 0o600 });
     await plane.startRouter();
     return plane;
   }
@@ -43,10 +43,19 @@ export class Plane {
     return join(this.directory, "work");
   }
 
+  /** Where the router listens. */
+  get url(): string {
+    return `http://${this.#address}`;
+  }
+
+  /** The file with the token of its clients. */
+  get tokenFile(): string {
+    return join(this.directory, "client-token");
+  }
+
   /** A client of the router. @param submitTimeoutMs how long it tries one submission before it gives up for the moment */
   client(submitTimeoutMs = 60_000): RouterClient {
-    const tokenFile = join(this.directory, "client-token");
-    return new RouterClient({ url: `http://${this.#address}`, tokenFile, submitTimeoutMs });
+    return new RouterClient({ url: this.url, tokenFile: this.tokenFile, submitTimeoutMs });
   }
 
   /** Starts the router, at the same address as before. */
@@ -57,7 +66,7 @@ export class Plane {
       args: [
         ...["--conditions=@cellkit/source", program, "--listen", this.#address, "--log-format", "json"],
         ...["--backends", this.dispatchers.map(({ origin }) => origin).join(",")],
-        ...["--client-token-file", join(this.directory, "client-token")],
+        ...["--client-token-file", this.tokenFile],
         ...["--token-file", join(this.directory, "backend-token")],
         ...["--ledger", join(this.directory, "ledger")],
       ],

@@ -1,5 +1,8 @@
+import { readdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { DaemonProcess } from "@cellkit/daemon";
 import { ranAtMostOnce, until } from "@cellkit/testing";
-import { afterEach, beforeEach, expect, inject, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { Controller } from "../src/controller.ts";
 import { Plane } from "../src/plane.ts";
 import { primes } from "../src/request.ts";
@@ -52,12 +55,13 @@ it.skipIf(inject("size") !== "long")(
 
 it("a second controller goes on with what the first had begun, and reads the same outcomes afterwards", async () => {
   const stop = new AbortController();
-  const first = new Controller(plane.client(), plane.work, { retryMs: 50 });
-  const begun = Promise.allSettled(counts.map((count) => first.run(primes("resumed", count), stop.signal)));
+  const first = new Controller(plane.client(), plane.work, { retryMs: 50, signal: stop.signal });
+  const begun = Promise.allSettled(counts.map((count) => first.run(primes("resumed", count))));
   await started(counts.length);
   await plane.killRouter();
-  stop.abort();
-  expect((await begun).some(({ status }) => status === "rejected")).toBe(true);
+  const reason = new TypeError("stopped by the test");
+  stop.abort(reason);
+  expect(await begun).toContainEqual({ status: "rejected", reason });
 
   const second = new Controller(plane.client(), plane.work, { retryMs: 50 });
   const resumed = second.resume();
@@ -81,4 +85,34 @@ it("work that needs somebody to look is kept as such, and not tried under a new 
   expect(outcome).toMatchObject({ kind: "stuck", next: "operator", sent: "maybe" });
   expect(await new Controller(plane.client(), plane.work).run(request)).toEqual(outcome);
   expect(ranAtMostOnce(...plane.dispatchers)).toEqual(new Map([[request.id, 1]]));
+});
+
+describe("a controller that is killed -9", () => {
+  const main = fileURLToPath(new URL("./fixtures/controller-main.ts", import.meta.url));
+  const start = (batch: string) =>
+    new DaemonProcess("controller", {
+      command: process.execPath,
+      args: ["--conditions=@cellkit/source", main, plane.url, plane.tokenFile, plane.work, batch],
+      env: { PATH: process.env["PATH"] },
+    });
+  const kept = () => readdir(plane.work);
+
+  /** How many files were in the directory when it was killed: each step of each request is among them. */
+  const moments = inject("size") === "long" ? Array.from({ length: 12 }, (_, count) => count) : [6];
+
+  it.each(moments)("with %i files written: all work runs once and has its receipt", async (fileCount) => {
+    const batch = `killed-at-${fileCount}`;
+    const killed = start(batch);
+    await until("the moment", async () => (await kept()).length >= fileCount || killed.exit !== undefined);
+    await killed.kill();
+    // Before the seventh file no work has ended; later it may have ended by itself at the last moment.
+    if (fileCount < 7) expect(killed.exit).toEqual({ code: null, signal: "SIGKILL" });
+    const next = new Controller(plane.client(), plane.work, { retryMs: 50 });
+    const resumed = await next.resume();
+    const works = counts.map((count) => primes(batch, count));
+    const outcomes = await Promise.all(works.map((work) => next.run(work)));
+    const ids = works.map(({ id }) => id);
+    expect([...resumed.values(), ...outcomes].filter(({ kind }) => kind !== "done")).toEqual([]);
+    expect(ranAtMostOnce(...plane.dispatchers)).toEqual(new Map(ids.map((id) => [id, 1])));
+  });
 });
