@@ -20,8 +20,8 @@ export type RequestSource = ExecutionRequestInput | Uint8Array | string;
 /**
  * Submits executions through a router, each at most once, and reads what became of them.
  *
- * Every call has a connection of its own and reads its token (and CA) file again, so a client holds nothing that would have
- * to be closed.
+ * Every call has a connection of its own and reads its files again (token, CA, client certificate), so a client holds nothing
+ * that would have to be closed.
  */
 export class RouterClient {
   readonly #options: ResolvedRouterOptions;
