@@ -42,12 +42,17 @@ export interface Place {
 /** Everything else is the router's own: it claims an id before it forwards, forwards once, and sends every repeat to the first owner. */
 export async function startRouter(place: Place): Promise<{ url: string; stop: () => Promise<void> }> {
   const ledger = await openLedger(place.ledger);
-  const router = createRouter({
-    ledger,
-    backends: createBackendList({ origins: place.backends }),
-    tokens: createCredentialFiles({ client: place.clientTokenFile, backend: place.backendTokenFile }),
-    placement: placeWhereFree,
-  });
-  const { port } = await router.listen({ host: "127.0.0.1", port: place.port });
-  return { url: `http://127.0.0.1:${port}`, stop: () => router.stop().then(() => ledger.close()) };
+  try {
+    const router = createRouter({
+      ledger,
+      backends: createBackendList({ origins: place.backends }),
+      tokens: createCredentialFiles({ client: place.clientTokenFile, backend: place.backendTokenFile }),
+      placement: placeWhereFree,
+    });
+    const { port } = await router.listen({ host: "127.0.0.1", port: place.port });
+    return { url: `http://127.0.0.1:${port}`, stop: () => router.stop().finally(() => ledger.close()) };
+  } catch (error) {
+    await ledger.close();
+    throw error;
+  }
 }

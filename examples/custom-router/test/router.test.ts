@@ -2,9 +2,24 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CallError, executionId, RouterClient } from "@cellkit/execution";
+import type { Ledger, openLedger } from "@cellkit/ledger";
 import { dispatcher, ranAtMostOnce, type ScriptedDispatcher, testBackendToken } from "@cellkit/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { placeWhereFree, startRouter } from "../src/router.ts";
+
+/** Every ledger that was opened in a test. */
+const opened: Ledger[] = [];
+vi.mock(import("@cellkit/ledger"), async (original) => {
+  const ledgers = await original();
+  return {
+    ...ledgers,
+    openLedger: async (...given: Parameters<typeof openLedger>) => {
+      const ledger = await ledgers.openLedger(...given);
+      opened.push(ledger);
+      return ledger;
+    },
+  };
+});
 
 describe("the placement rule", () => {
   const figures = (live: number, max: number) =>
@@ -43,6 +58,7 @@ describe("the router", () => {
   let client: RouterClient;
 
   beforeEach(async () => {
+    opened.length = 0;
     directory = await mkdtemp(join(tmpdir(), "cellkit-custom-router-test-"));
     const clientTokenFile = join(directory, "client");
     const backendTokenFile = join(directory, "backend");
@@ -73,6 +89,26 @@ describe("the router", () => {
       },
       { timeoutMs },
     );
+
+  it("leaves no ledger open, neither when it cannot listen nor when it is stopped", async () => {
+    const ledger = join(directory, "another-ledger");
+    const place = {
+      ledger,
+      backends: [small.origin],
+      clientTokenFile: directory,
+      backendTokenFile: directory,
+    };
+    const port = Number(new URL(router.url).port);
+    await expect(startRouter({ ...place, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    await (await startRouter({ ...place, port: 0 })).stop();
+    expect(opened).toHaveLength(3);
+    const states = await Promise.allSettled(opened.map((each) => each.lookup("any")));
+    expect(states).toMatchObject([
+      { status: "fulfilled" },
+      { reason: { code: "CELLKIT_LEDGER_CLOSED" } },
+      { reason: { code: "CELLKIT_LEDGER_CLOSED" } },
+    ]);
+  });
 
   it("fills both to the last cell, and a repeat goes to the first owner though it is full", async () => {
     for (const name of ["1", "2", "3", "4", "5", "6"]) await submit(name);
