@@ -24,15 +24,18 @@ const decoder = new TextDecoder();
 export async function claimStorage(bucket: Bucket, signal?: AbortSignal): Promise<void> {
   let stored = await bucket.get(formatKey, { signal });
   if (stored === undefined) {
-    for (const prefix of foreignPrefixes) {
-      for await (const _ of bucket.list(prefix, { signal })) {
+    const foreign = await foreignPrefix(bucket, signal);
+    // Looked at again behind the records: a node of ours that starts at the same time claims the prefix before it writes any.
+    stored = await bucket.get(formatKey, { signal });
+    if (stored === undefined) {
+      if (foreign !== undefined) {
         throw new EngineStorageError(
-          `${bucket.url} holds ${prefix}… of an original celld: give this fleet a prefix of its own`,
+          `${bucket.url} holds ${foreign}… of an original celld: give this fleet a prefix of its own`,
         );
       }
+      await createOnce(bucket, formatKey, storageFormat, signal);
+      stored = await bucket.get(formatKey, { signal });
     }
-    await createOnce(bucket, formatKey, storageFormat, signal);
-    stored = await bucket.get(formatKey, { signal });
   }
   const record = formatSchema.safeParse(parseJson(stored?.body));
   if (!record.success) {
@@ -46,6 +49,14 @@ export async function claimStorage(bucket: Bucket, signal?: AbortSignal): Promis
         `${storageFormat.engine}, format ${storageFormat.format}: use the cellkit that wrote it, or another prefix`,
     );
   }
+}
+
+/** The first prefix under which an original celld would keep something, and under which there is something. */
+async function foreignPrefix(bucket: Bucket, signal?: AbortSignal): Promise<string | undefined> {
+  for (const prefix of foreignPrefixes) {
+    for await (const _ of bucket.list(prefix, { signal })) return prefix;
+  }
+  return undefined;
 }
 
 /**
