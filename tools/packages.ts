@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Extractor, ExtractorConfig, ExtractorLogLevel } from "@microsoft/api-extractor";
 import { tryPackedDaemons } from "./packed-daemons.ts";
 import { run, runSteps } from "./processes.ts";
-import { type Package, packageManager, packages, root } from "./workspace.ts";
+import { type Package, packages, root, workspaceManifest } from "./workspace.ts";
 
 const updateReports = process.argv.includes("--api");
 const work = mkdtempSync(join(tmpdir(), "cellkit-packages-"));
@@ -93,10 +93,14 @@ await runSteps([
     "pack",
     async () => {
       for (const { path, manifest } of published) {
-        const packed = spawnSync("npx", ["-y", packageManager(), "pack", "--pack-destination", work], {
-          cwd: path,
-          encoding: "utf8",
-        });
+        const packed = spawnSync(
+          "npx",
+          ["-y", workspaceManifest().packageManager, "pack", "--pack-destination", work],
+          {
+            cwd: path,
+            encoding: "utf8",
+          },
+        );
         if (packed.status !== 0) {
           console.error(`${manifest.name}: ${packed.stdout}${packed.stderr}`);
           return 1;

@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { DaemonProcess } from "../packages/daemon/src/daemon-process.ts";
 import { type Trial, trials } from "./packed-trials.ts";
-import { daemons, packDaemon } from "./packing.ts";
-import { type Package, root } from "./workspace.ts";
+import { closure, daemons, packDaemon } from "./packing.ts";
+import { type Package, packages, root, workspaceManifest } from "./workspace.ts";
 
 /** How long a daemon may take to serve, and to stop. */
 const boundMs = 20_000;
@@ -44,7 +44,7 @@ async function tryDaemon(daemon: Package, work: string): Promise<string[]> {
   const home = join(work, "moved-there", folder);
   mkdirSync(dirname(home), { recursive: true });
   renameSync(packedAt, home);
-  const problems = [...strangers(home), ...words(home, command, `${command} ${manifest.version}`)];
+  const problems = [...strangers(daemon, home), ...words(home, command, `${command} ${manifest.version}`)];
   if (problems.length > 0) return problems;
   const directory = join(work, `trial-${folder}`);
   mkdirSync(directory);
@@ -59,15 +59,14 @@ async function tryDaemon(daemon: Package, work: string): Promise<string[]> {
 }
 
 /** Whatever does not belong into a packed folder. */
-function strangers(home: string): string[] {
-  const { devDependencies = {} } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    devDependencies?: Record<string, string>;
-  };
-  const tools = new Set(Object.keys(devDependencies).map((name) => join("node_modules", name)));
+function strangers({ folder, manifest }: Package, home: string): string[] {
+  const tools = new Set(Object.keys({ ...workspaceManifest().devDependencies, ...manifest.devDependencies }));
+  for (const each of packages().filter((one) => closure(folder).includes(one.folder)))
+    for (const name of Object.keys(each.manifest.dependencies ?? {})) tools.delete(name);
   return readdirSync(home, { recursive: true, withFileTypes: true }).flatMap((entry) => {
     const file = join(entry.parentPath, entry.name);
     const name = relative(home, file);
-    if (tools.has(name)) return [`${name} is a tool of development`];
+    if (tools.has(name.replace("node_modules/", ""))) return [`${name} is for development only`];
     if (entry.isSymbolicLink()) {
       const target = resolve(dirname(file), readlinkSync(file));
       return target.startsWith(`${home}/`) ? [] : [`${name} leads out of the folder, to ${target}`];

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { folderOf } from "./layers.ts";
-import { type Manifest, type Package, packageManager, packages, root } from "./workspace.ts";
+import { type Manifest, type Package, packages, root, workspaceManifest } from "./workspace.ts";
 
 /** Where a daemon has its container file, within its package. */
 export const containerFile = "Containerfile";
@@ -65,7 +65,7 @@ export function packDaemon({ folder, manifest }: Package, target: string): numbe
     "--ignore-scripts",
     ...layout,
   ];
-  const done = spawnSync("npx", ["-y", packageManager(), ...deploy, target], {
+  const done = spawnSync("npx", ["-y", workspaceManifest().packageManager, ...deploy, target], {
     cwd: root,
     encoding: "utf8",
     env: { ...process.env, CI: "true" },

@@ -47,8 +47,9 @@ export function packages(): Package[] {
     });
 }
 
-/** The pnpm that this workspace is pinned to, as npx takes it: `pnpm@<version>`. */
-export function packageManager(): string {
-  return (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { packageManager: string })
-    .packageManager;
+/** The manifest of the workspace itself. */
+export function workspaceManifest(): Manifest & { packageManager: string } {
+  return JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest & {
+    packageManager: string;
+  };
 }
