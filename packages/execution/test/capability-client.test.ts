@@ -87,6 +87,12 @@ test.each<[string, string | undefined, string, string]>([
   ["hangs up", "", "unreachable", failed],
   ["is cut off in a 200", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "incompatible", oversized],
   [
+    "is cut off in a 500",
+    "HTTP/1.1 500 OK\r\nContent-Length: 9\r\n\r\n{",
+    "unreachable",
+    "Celln authenticated capability probe refused or unavailable",
+  ],
+  [
     "is cut off in a 404",
     "HTTP/1.1 404 OK\r\nContent-Length: 9\r\n\r\n{",
     "not_installed",
@@ -156,10 +162,12 @@ test("five seconds are the most, also for a body that comes byte by byte", async
   }
 });
 
-test("a body of exactly 2 MiB is read", async () => {
+test("a body of exactly 2 MiB is read, and one byte more is too much", async () => {
   const text = JSON.stringify(ready).padEnd(2 * 1024 * 1024);
-  await using router = await rawRouter(() => answer(200, text));
-  expect(await (await clientFor(router.url)).probe()).toMatchObject({ state: "ready" });
+  await using router = await rawRouter((_, index) => answer(200, index === 0 ? text : `${text} `));
+  const client = await clientFor(router.url);
+  expect(await client.probe()).toMatchObject({ state: "ready" });
+  expect(await client.probe()).toMatchObject({ state: "incompatible", reason: oversized });
 });
 
 test("a caller that gives up gets its own reason", async () => {

@@ -1,7 +1,20 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { inTime, limitTime } from "../src/limit-time.ts";
 
 const never = new Promise<{ kind: "bytes" }>(() => undefined);
+
+afterEach(() => void vi.useRealTimers());
+
+test("a clock that was stopped holds no process, and ends nothing any more", () => {
+  vi.useFakeTimers();
+  const caller = new AbortController();
+  const time = limitTime(1_000, caller.signal);
+  expect(vi.getTimerCount()).toBe(1);
+  time.clear();
+  expect(vi.getTimerCount()).toBe(0);
+  caller.abort();
+  expect(time.signal.aborted).toBe(false);
+});
 
 test("a file that cannot be read in time is late", async () => {
   const time = limitTime(5, undefined);
