@@ -1,6 +1,6 @@
 // Slow, idle, many, gone: what a client or a backend may take of an edge is bounded.
 
-import type { Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { bearer, requestBytes, TestEdge } from "./support/edge.ts";
 import { okAnswer, type ReceivedRequest } from "./support/raw-backend.ts";
@@ -8,13 +8,24 @@ import { until } from "./support/until.ts";
 
 describe("slow clients", () => {
   it("a head that trickles is given up with 408", async () => {
-    await using edge = await TestEdge.open({ limits: { headTimeoutMs: 300, requestTimeoutMs: 600 } });
+    await using edge = await TestEdge.open({ limits: { headTimeoutMs: 300, requestTimeoutMs: 60_000 } });
     using client = await edge.client();
     client.send("GET /v1/health HTTP/1.1\r\nHost: e\r\n");
     const trickle = setInterval(() => client.send("a"), 50);
     const answers = await client.closed(5_000).finally(() => clearInterval(trickle));
     expect(answers).toMatchObject([{ status: 408, fields: { connection: "close" } }]);
     expect(edge.backend.connections.ever).toBe(0);
+  });
+
+  it("a connection without a handshake is ended", async () => {
+    await using edge = await TestEdge.open({ limits: { headTimeoutMs: 300 } });
+    const socket = connect({ port: edge.port, host: "127.0.0.1" }).on("error", () => undefined);
+    let isClosed = false;
+    socket.resume().once("close", () => {
+      isClosed = true;
+    });
+    await until("the end", () => isClosed, 5_000);
+    expect(edge.listener.counts.handshakeFailures).toBe(1);
   });
 
   it("a connection without a byte is ended", async () => {

@@ -81,6 +81,19 @@ describe("with a CA for clients", () => {
     expect((await client.send(health).answers())[0]?.status).toBe(200);
   });
 
+  it("another CA counts for the connections to come, and the one before no more", async () => {
+    const [before, after] = [new TestCa("clients"), new TestCa("clients")];
+    await using edge = await TestEdge.open({ clientCa: before });
+    edge.listener.useCertificate(pairOf(edge.ca.issue(), after));
+    using client = await edge.client(after.issue());
+    expect((await client.send(health).answers())[0]?.status).toBe(200);
+    for (const given of [before.issue(), undefined]) {
+      using refused = await edge.client(given);
+      expect(await refused.send(health).closed()).toEqual([]);
+    }
+    expect(edge.backend.requests).toHaveLength(1);
+  });
+
   it.each([
     ["without one", undefined],
     ["with one of another CA", new TestCa("clients").issue()],

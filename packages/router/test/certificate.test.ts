@@ -1,5 +1,6 @@
 // TLS of the listener: the pair in use, its renewal, and what is no pair.
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { utimesSync } from "node:fs";
 import { copyFile, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { connect as connectPlainly } from "node:net";
@@ -102,19 +103,26 @@ describe.runIf(hasOpenssl())("a router that speaks TLS", () => {
     watch.close();
   });
 
-  it("ends a connection that shakes no hands after one wait", async () => {
+  it.each([
+    ["after one wait", { operationMs: 200 }, false],
+    ["when it stops", {}, true],
+  ])("ends a connection that shakes no hands %s", async (_when, limits, stops) => {
     await using ledger = await openMemoryLedger();
     await using router = createRouter({
       ledger,
       backends: createBackendList({ origins: ["http://127.0.0.1:1"] }),
       tokens: { load: () => ({ client: [], backend: Buffer.of(), capability: [] }) },
-      limits: { operationMs: 200 },
+      limits,
     });
     const tls = await readCertificate(makeSelfSigned(directory, "pair"));
     const { port } = await router.listen({ host: "127.0.0.1", port: 0, tls });
     const socket = connectPlainly({ port, host: "127.0.0.1" }).on("error", () => undefined);
     const closed = new Promise((resolve) => socket.resume().once("close", resolve));
+    await once(socket, "connect");
+    // Another connection behind it is there, so this one is.
+    await expect(ask(port, Buffer.of(), {})).rejects.toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
     const startedMs = performance.now();
+    if (stops) await router.stop();
     await closed;
     expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
