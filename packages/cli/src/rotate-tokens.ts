@@ -214,6 +214,9 @@ class Walk {
       }),
     );
     const routers = await this.#routersThat(client, (verdicts) => {
+      // What a router hears with its token is the only sign of it.
+      if (names.length === 0)
+        return "cannot be seen to have it: no dispatcher gives a compatible report to the new backend token";
       const nodes = verdicts.flatMap((verdict) =>
         verdict.kind === "accepted" ? [verdict.nodes.length] : [],
       );

@@ -9,7 +9,7 @@ import { dispatcher, type RunFn, type ScriptedDispatcher } from "@cellkit/testin
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HookError } from "../src/index.ts";
 import type { CheckEvidence } from "../src/qualify-executions/evidence.ts";
-import type { HookFn, HookName } from "../src/qualify-executions/plane.ts";
+import type { HookFn, HookName, PlaneOptions } from "../src/qualify-executions/plane.ts";
 import { qualifyExecutions } from "../src/qualify-executions/qualify-executions.ts";
 import { run } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
@@ -35,6 +35,7 @@ let nodes: [ScriptedDispatcher, ScriptedDispatcher];
 let ledger: Ledger;
 let router: Router;
 let port = 0;
+let notes: string[] = [];
 const path = (name: string) => join(directory.path, name);
 
 async function startRouter(): Promise<void> {
@@ -45,6 +46,8 @@ async function startRouter(): Promise<void> {
       client: path("client"),
       otherClient: path("next-client"),
       backend: path("backend"),
+      capability: path("capability"),
+      otherCapability: path("next-capability"),
     }),
   });
   ({ port } = await router.listen({ host: "127.0.0.1", port }));
@@ -54,10 +57,12 @@ beforeEach(async () => {
   directory = await TemporaryDirectory.make();
   await writeFile(path("client"), "client-token-of-this-plane");
   await writeFile(path("backend"), "backend-token-of-this-plane");
+  await writeFile(path("capability"), "discovery-token-of-this-plane");
   const start = (name: string) => dispatcher({ tokenFile: path("backend"), run: runs, node: { name } });
   nodes = [await start("node-a"), await start("node-b")];
   ledger = await openMemoryLedger();
   port = 0;
+  notes = [];
   await startRouter();
 });
 afterEach(async () => {
@@ -82,12 +87,17 @@ const hooks: Record<HookName, HookFn> = {
   async rotate() {
     await writeFile(path("client"), "second-client-token-of-this-plane");
     await writeFile(path("backend"), "second-backend-token-of-this-plane");
+    await writeFile(path("capability"), "second-discovery-token-of-this-plane");
   },
   upgrade: async () => nodes[1].change({ binaryVersion: "0.7.0" }),
   rollback: async () => nodes[1].change({ binaryVersion: "0.6.0" }),
 };
 
-async function qualify(given: Partial<Record<HookName, HookFn>>, settleMs = 5_000) {
+async function qualify(
+  given: Partial<Record<HookName, HookFn>>,
+  settleMs = 5_000,
+  more: Partial<PlaneOptions> = {},
+) {
   const checks: CheckEvidence[] = [];
   const client = new RouterClient({
     url: `http://127.0.0.1:${port}`,
@@ -107,6 +117,8 @@ async function qualify(given: Partial<Record<HookName, HookFn>>, settleMs = 5_00
       ambiguousMs: 600,
       shortTimeoutMs: 200,
       signal: new AbortController().signal,
+      onNote: (line) => notes.push(line),
+      ...more,
     },
     { tool: { cellkit: "0", node: "0" }, router: `http://127.0.0.1:${port}`, digests: {}, templates: {} },
     (check) => checks.push(check),
@@ -117,7 +129,8 @@ async function qualify(given: Partial<Record<HookName, HookFn>>, settleMs = 5_00
 
 describe("the acceptance list", () => {
   it("is shown on a plane that keeps it, with evidence of every execution", async () => {
-    const { evidence, found } = await qualify(hooks);
+    const { evidence, found } = await qualify(hooks, 5_000, { capabilityTokenFile: path("capability") });
+    expect(evidence.notShown.join()).not.toMatch(/discovery token/);
     expect([...found.values()].filter(({ result }) => result !== "passed")).toEqual([]);
     expect(evidence.verdict).toBe("shown");
     expect(found.get("ambiguous-acceptance")?.detail).toMatch(
@@ -163,16 +176,55 @@ describe("the acceptance list", () => {
       upgrade: hooks.upgrade,
       rollback: async () => nodes[1].change({ binaryVersion: "0.5.0" }),
     };
-    const { found } = await qualify(given, 1_000);
+    const { found, evidence } = await qualify(given, 1_000);
     expect(found.get("rotation")).toMatchObject({
       result: "failed",
       detail: "the router does not refuse the old client token",
     });
+    // The discovery token's file was not given, so that nothing is said of it.
+    expect(evidence.notShown).toContain("the rotation of the discovery token: needs --capability-token-file");
     expect(found.get("upgrade")?.result).toBe("passed");
     expect(found.get("rollback")).toMatchObject({
       result: "not-shown",
       detail: expect.stringMatching(/reports 0\.5\.0, and had 0\.6\.0 before the upgrade/),
     });
+  });
+
+  it.each<[string, string, () => Promise<void>, string, RegExp]>([
+    [
+      "that stays",
+      "capability",
+      async () => undefined,
+      "not-shown",
+      /changed nothing: .* file of capability/,
+    ],
+    [
+      "that routers do not know",
+      "operator",
+      () => writeFile(path("operator"), "third-discovery-token-of-this-plane"),
+      "failed",
+      /does not accept the new discovery token/,
+    ],
+    [
+      "whose old one is still taken",
+      "capability",
+      async () => {
+        await writeFile(path("next-capability"), "discovery-token-of-this-plane");
+        await writeFile(path("capability"), "second-discovery-token-of-this-plane");
+      },
+      "failed",
+      /does not refuse the old discovery token/,
+    ],
+  ])("is not shown by a discovery token %s", async (_how, file, change, result, detail) => {
+    await writeFile(path("operator"), "discovery-token-of-this-plane");
+    const rotate = async () => {
+      await writeFile(path("client"), "second-client-token-of-this-plane");
+      await writeFile(path("backend"), "second-backend-token-of-this-plane");
+      await change();
+    };
+    const more = { longRequest: undefined, capabilityTokenFile: path(file) };
+    const { found } = await qualify({ rotate }, 400, more);
+    expect(found.get("rotation")).toMatchObject({ result, detail: expect.stringMatching(detail) });
   });
 
   it("is incomplete where a command is missing, and says which", async () => {
@@ -210,6 +262,21 @@ describe("a plane that does not keep it fails", () => {
       result: "failed",
       detail: expect.stringMatching(/--lose-answers ended with code 7.*; then .*--restore-answers ended/),
     });
+  });
+
+  it("when it is told to stop, and a plane that cannot be restored then is told of all the same", async () => {
+    const stop = new AbortController();
+    const given: Partial<Record<HookName, HookFn>> = {
+      "lose-answers": async () => stop.abort("SIGINT"),
+      "restore-answers": async () => {
+        throw new HookError("restore-answers", "code 9");
+      },
+    };
+    const more = { longRequest: undefined, signal: stop.signal };
+    await expect(qualify(given, 5_000, more)).rejects.toBe("SIGINT");
+    expect(notes).toEqual([
+      expect.stringMatching(/plane is not as it was.*--restore-answers ended with code 9/),
+    ]);
   });
 
   it("when an upgrade loses records", async () => {

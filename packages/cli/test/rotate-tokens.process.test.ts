@@ -161,6 +161,26 @@ describe("the three tokens", () => {
     );
   });
 
+  it("are not taken for replaced at routers where no dispatcher gives a report to see it by", async () => {
+    // They take the new token alone, and their reports are no compatible ones.
+    const incompatible = createServer(async ({ url = "", headers }, response) => {
+      const { authorization = "" } = headers;
+      const { status } = await fetch(`${nodes[0]?.origin}${url}`, { headers: { authorization } });
+      response.writeHead(status, { connection: "close" }).end("{}");
+    });
+    await new Promise<void>((resolve) => incompatible.listen(0, "127.0.0.1", resolve));
+    const origin = `http://127.0.0.1:${(incompatible.address() as AddressInfo).port}`;
+    plane = { ...plane, dispatchers: [origin] };
+    await put("dispatchers", "backend", fresh("backend"));
+    const { reports } = await rotate({ skip: "backend", stepTimeoutMs: 0 });
+    await new Promise((resolve) => incompatible.close(resolve));
+    expect((reports as Error).message).toMatch(
+      new RegExp(
+        `^the rotation stays at backend: ${routers[0]?.url} cannot be seen to have it: no dispatcher`,
+      ),
+    );
+  });
+
   it("that equal another role's, or the old one, are refused before anything is done", async () => {
     await writeFile(path("operator", "new-client"), old("backend"));
     const shared = await rotate();

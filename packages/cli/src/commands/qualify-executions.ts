@@ -42,6 +42,11 @@ export const qualifyExecutionsOptions = z.strictObject({
       placeholder: "URL",
     }),
   tokenFile: file("The backend token, by which dispatchers are asked what they have; read for each look."),
+  capabilityTokenFile: file("").optional().meta({
+    description: "The discovery token, to see that --rotate replaces it, too.",
+    placeholder: "FILE",
+    defaultText: "its rotation is not shown",
+  }),
   request: file("An execution request, JSON, that ends well by itself and soon. Its id is replaced."),
   longRequest: file("").optional().meta({
     description: "An execution request that goes on for a minute at least, until it is ended.",
@@ -103,7 +108,7 @@ export const qualifyExecutionsCommand = defineCommand<typeof qualifyExecutionsOp
     1: "something failed",
     2: "bad flags or environment, a request that is none, evidence that is there already",
     3: "nothing failed, and not everything was shown",
-    130: "ended by a signal; commands that restore the plane are still run",
+    130: "ended by a signal; commands that restore the plane are still run, and told of where they fail",
   },
   examples: [
     {
@@ -134,6 +139,7 @@ export const qualifyExecutionsCommand = defineCommand<typeof qualifyExecutionsOp
         router: { url: router, tokenFile: clientTokenFile, caFile },
         backends: config.backend.map((url) => url.replace(/\/$/, "")),
         backendTokenFile: config.tokenFile,
+        capabilityTokenFile: config.capabilityTokenFile,
         request: request.value,
         longRequest: longRequest?.value,
         hooks: hooksOf(config, note),
@@ -141,6 +147,7 @@ export const qualifyExecutionsCommand = defineCommand<typeof qualifyExecutionsOp
         ambiguousMs,
         shortTimeoutMs,
         signal,
+        onNote: note,
       },
       {
         tool: { cellkit: cellkitVersion(), node: process.version },

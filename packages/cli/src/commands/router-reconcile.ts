@@ -36,12 +36,12 @@ export const routerReconcileOptions = routerOptions.safeExtend(routerReconcileOw
 /** The command. */
 export const routerReconcile = defineCommand<typeof routerReconcileOptions, CommandContext>({
   description:
-    "Looks ids up in the ledger, asks each one's owner for its record, and tells what is outstanding: active, interrupted, lost, removed, unrecorded, misplaced, twice, unknown. An id without an owner is asked of all dispatchers, so that runs from before the ledger are found. The ids have to come from whoever submitted them: a ledger keeps hashes, and a dispatcher lists nothing. Records of ids that were not given are counted. Only reads: nothing is claimed, cancelled or submitted. Takes the flags and the environment of cellkit-router.",
+    "Looks ids up in the ledger, asks each one's owner for its record, and tells what is outstanding: active, interrupted, lost, removed, unrecorded, misplaced, twice, unknown. An id without an owner is asked of all dispatchers, so that runs from before the ledger are found. The ids have to come from whoever submitted them: a ledger keeps hashes, and a dispatcher lists nothing. Where the name of dispatchers cannot be looked up, nothing is told at all: a run that nobody was asked for is not unclaimed. Records of ids that were not given are counted. Only reads: nothing is claimed, cancelled or submitted. Takes the flags and the environment of cellkit-router.",
   schema: routerReconcileOptions,
   envPrefix: "CELLKIT_ROUTER_",
   exitCodes: {
     0: "every run is final or unclaimed",
-    1: "some are outstanding, or the ledger cannot be read; standard error says so",
+    1: "some are outstanding, the ledger cannot be read, or which dispatchers there are is not known; standard error says so",
     2: "bad flags or environment, or a file that cannot be read",
     130: "ended by a signal",
   },
@@ -55,7 +55,8 @@ export const routerReconcile = defineCommand<typeof routerReconcileOptions, Comm
   async run({ ids, everywhere, all, json, ...config }, { defer, note, print, signal }) {
     const router = await import("@cellkit/router");
     const { backend: token } = router.credentialsOf(config, () => undefined).load();
-    const origins = await router.backendsOf(config, () => undefined).origins();
+    // What a part of them does not have, another one may: then nothing can be told as unclaimed.
+    const origins = await router.listBackends(config);
     const ledger = await router.openRouterLedgerReader(config);
     defer("the ledger", () => ledger.close());
     let openCount = 0;

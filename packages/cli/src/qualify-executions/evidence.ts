@@ -72,6 +72,8 @@ export const beyondReach: readonly string[] = [
   "the real controller and the deletion of its objects: this command submits by itself, as a controller would",
   "that a node ran an execution once: dispatchers were asked by id, and what a node did inside is its own to show",
   "the isolation by KVM, signed artifacts and model grants: taken from the nodes' reports, or not looked at",
+  "which version the routers are: dispatchers tell theirs, a router does not",
+  "the installation of the plane, and what its commands did beside what is seen here",
   "the ledger's storage: `cellkit qualify ledger` tries it",
   "that the digests which the operator gave are those of what runs",
 ];

@@ -7,6 +7,9 @@ export interface CheckOutcome {
   readonly detail: string;
 }
 
+/** It is as it must be. */
 export const passed = (detail: string): CheckOutcome => ({ result: "passed", detail });
+/** It is not. */
 export const failed = (detail: string): CheckOutcome => ({ result: "failed", detail });
+/** Nothing can be told; `detail` says why. */
 export const notShown = (detail: string): CheckOutcome => ({ result: "not-shown", detail });

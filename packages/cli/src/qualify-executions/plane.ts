@@ -43,6 +43,8 @@ export interface PlaneOptions {
   /** At least two. */
   readonly backends: readonly string[];
   readonly backendTokenFile: string;
+  /** The discovery token, to see whether it is rotated. @default it is not looked at */
+  readonly capabilityTokenFile?: string | undefined;
   /** A request that ends well by itself and soon; its id is replaced. */
   readonly request: ExecutionRequestInput;
   /** A request that goes on until it is ended, for a minute at least. */
@@ -55,11 +57,19 @@ export interface PlaneOptions {
   /** What a long request is allowed where it is to run out of time. @default 5_000 */
   readonly shortTimeoutMs: number;
   readonly signal: AbortSignal;
+  /** Hears what an operator has to know whatever becomes of the check, in a line for people. */
+  readonly onNote: (line: string) => void;
 }
+
+/** The tokens in the files at a moment; those of a role that has no file are undefined. */
+export type PlaneTokens = Readonly<Record<"client" | "backend", string>> & {
+  readonly capability: string | undefined;
+};
 
 /** How often it is looked whether something has happened. */
 const lookMs = 250;
 
+/** A plane, and the evidence of all that was done to it. */
 export class PlaneUnderTest {
   readonly options: PlaneOptions;
   readonly executions: ExecutionEvidence[] = [];
@@ -67,7 +77,7 @@ export class PlaneUnderTest {
   readonly nodes: NodeEvidence[] = [];
   /** By origin. */
   versionsBeforeUpgrade: ReadonlyMap<string, string> | undefined;
-  readonly #run = randomBytes(6).toString("hex");
+  readonly #nonce = randomBytes(6).toString("hex");
   #count = 0;
 
   constructor(options: PlaneOptions) {
@@ -86,7 +96,7 @@ export class PlaneUnderTest {
   ): Submission {
     const { client, request, longRequest = request } = this.options;
     const template = long ? longRequest : request;
-    const id = executionId("cellkit-qualify", this.#run, check, String(++this.#count));
+    const id = executionId("cellkit-qualify", this.#nonce, check, String(++this.#count));
     const { capabilities } = template;
     const submission = client.prepare(
       {
@@ -113,12 +123,14 @@ export class PlaneUnderTest {
     return this.ended(submission);
   }
 
+  /** Waits for the end of one that was sent. */
   async ended(submission: Submission): Promise<TerminalRecord> {
     const record = await submission.result({ signal: this.options.signal });
     this.keep(record);
     return record;
   }
 
+  /** Keeps how an execution ended. */
   keep(record: TerminalRecord): void {
     const evidence = this.executions.find(({ id }) => id === record.requestId);
     const { phase, receipt } = record;
@@ -161,29 +173,44 @@ export class PlaneUnderTest {
     return look;
   }
 
+  /** Runs a hook, and keeps when. */
   async hook(name: HookName): Promise<void> {
+    await this.#run(name);
+    this.options.signal.throwIfAborted();
+  }
+
+  async #run(name: HookName): Promise<void> {
     const startedAt = new Date().toISOString();
     await this.options.hooks[name]?.(this.victim);
-    this.options.signal.throwIfAborted();
     this.hooks.push({ hook: name, startedAt, endedAt: new Date().toISOString() });
   }
 
-  /** Does something, and whatever becomes of it, runs the hook that restores the plane. When both fail, both are told. */
+  /**
+   * Does something, and whatever becomes of it, runs the hook that restores the plane. When both fail, both are told: by the error, and where
+   * that is a signal's reason, of which nobody reads anything, by a note.
+   */
   async restoring<T>(name: HookName, run: () => Promise<T>): Promise<T> {
     let value: T;
     try {
       value = await run();
     } catch (cause) {
-      try {
-        await this.hook(name);
-      } catch (error) {
-        if (cause instanceof HookError || cause instanceof ExecutionError)
-          throw error instanceof HookError ? new HookError(error.hook, error.end, { cause }) : error;
-      }
-      throw cause;
+      const failure = await this.#run(name).then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      );
+      throw failure === undefined ? cause : this.#bothOf(cause, failure.error, name);
     }
     await this.hook(name);
     return value;
+  }
+
+  /** What to throw when a check failed and the plane was not restored. */
+  #bothOf(cause: unknown, error: unknown, name: HookName): unknown {
+    this.options.onNote(`the plane is not as it was, --${name} failed: ${messageOf(error)}`);
+    if (this.options.signal.aborted) return cause;
+    if (error instanceof HookError && (cause instanceof HookError || cause instanceof ExecutionError))
+      return new HookError(error.hook, error.end, { cause });
+    return new AggregateError([cause, error], `${messageOf(cause)}; then ${messageOf(error)}`);
   }
 
   /** Whether a condition comes true in time. */
@@ -198,10 +225,18 @@ export class PlaneUnderTest {
   }
 
   /** The tokens as their files have them now. @throws QualificationInputError (`CELLKIT_CLI_QUALIFICATION_INPUT`) */
-  async tokens(): Promise<{ readonly client: string; readonly backend: string }> {
-    const { router, backendTokenFile } = this.options;
-    return { client: await tokenIn(router.tokenFile), backend: await tokenIn(backendTokenFile) };
+  async tokens(): Promise<PlaneTokens> {
+    const { router, backendTokenFile, capabilityTokenFile } = this.options;
+    return {
+      client: await tokenIn(router.tokenFile),
+      backend: await tokenIn(backendTokenFile),
+      capability: capabilityTokenFile === undefined ? undefined : await tokenIn(capabilityTokenFile),
+    };
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function tokenIn(file: string): Promise<string> {

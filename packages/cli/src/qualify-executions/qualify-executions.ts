@@ -40,6 +40,10 @@ export async function qualifyExecutions(
   const tls = facts.router.startsWith("https:")
     ? []
     : ["TLS on the way to the router: the URL is http:, and tokens and work travelled readable"];
+  const discovery =
+    options.hooks.rotate === undefined || options.capabilityTokenFile !== undefined
+      ? []
+      : ["the rotation of the discovery token: needs --capability-token-file"];
   return {
     format: "cellkit.dev/qualify-executions-v1",
     verdict: verdictOf(checks),
@@ -50,7 +54,7 @@ export async function qualifyExecutions(
     nodes: plane.nodes,
     hooks: plane.hooks,
     executions: plane.executions,
-    notShown: [...notShown, ...tls, ...beyondReach],
+    notShown: [...notShown, ...discovery, ...tls, ...beyondReach],
   };
 }
 

@@ -1,7 +1,7 @@
 // Whether a command of the operator's did what it is for, as far as that is seen from outside: a command that did nothing shows nothing.
 import { setTimeout as sleep } from "node:timers/promises";
 import { lookAtBackend } from "@cellkit/router";
-import { getFromRouter, probeRouter } from "../router-probe.ts";
+import { getFromRouter, probeRouter, type TokenVerdict } from "../router-probe.ts";
 import { type CheckOutcome, failed, notShown } from "./outcome.ts";
 import type { HookName, PlaneUnderTest } from "./plane.ts";
 
@@ -16,24 +16,35 @@ const watchCount = 8;
 const idleMs = 300;
 const pauseMs = 50;
 
-/** Both tokens are others than before, and nobody takes the old ones. */
+/** All tokens that files were given for are others than before, and nobody takes the old ones. */
 export async function witnessRotation(plane: PlaneUnderTest): Promise<Witness> {
   const before = await plane.tokens();
   const { router, backends, signal } = plane.options;
+  /** Whether the router says the same of a token over each of several connections. */
+  const routerSays = (token: string, kind: TokenVerdict["kind"]) =>
+    plane.comes(async () => {
+      const probes = Array.from({ length: probeCount }, () =>
+        probeRouter(router.url, token, { caFile: router.caFile, signal }),
+      );
+      return (await Promise.all(probes)).every((verdict) => verdict.kind === kind);
+    });
   return async () => {
     const now = await plane.tokens();
-    const same = (["client", "backend"] as const).filter((role) => now[role] === before[role]);
+    const same = (["client", "backend", "capability"] as const).filter(
+      (role) => before[role] !== undefined && now[role] === before[role],
+    );
     if (same.length > 0)
       return notShown(
         `the command changed nothing: the old token is in the file of ${same.join(" and of ")}`,
       );
-    const isRefused = await plane.comes(async () => {
-      const probes = Array.from({ length: probeCount }, () =>
-        probeRouter(router.url, before.client, { caFile: router.caFile, signal }),
-      );
-      return (await Promise.all(probes)).every(({ kind }) => kind === "refused");
-    });
-    if (!isRefused) return failed("the router does not refuse the old client token");
+    if (!(await routerSays(before.client, "refused")))
+      return failed("the router does not refuse the old client token");
+    if (before.capability !== undefined && now.capability !== undefined) {
+      if (!(await routerSays(now.capability, "accepted")))
+        return failed("the router does not accept the new discovery token");
+      if (!(await routerSays(before.capability, "refused")))
+        return failed("the router does not refuse the old discovery token");
+    }
     const old = Buffer.from(before.backend);
     for (const origin of backends) {
       const refuses = async () => (await lookAtBackend(origin, old, { signal })).report.status === 401;
