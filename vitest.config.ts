@@ -36,17 +36,7 @@ export default defineConfig({
         },
       },
       {
-        // Programs that are killed at every point and judged afterwards: nothing in them is a matter of time, so two files run at a time.
-        ...shared,
-        extends: true,
-        test: {
-          name: "crash",
-          include: ["packages/ledger/test/**/*.process.test.ts"],
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        // Real processes and kill -9: one file at a time, so that a loaded machine does not distort them.
+        // Real processes and kill -9, after all others. They mostly wait, and wait for conditions, so two files run at a time.
         ...shared,
         extends: true,
         test: {
@@ -56,9 +46,8 @@ export default defineConfig({
             "examples/*/test/**/*.process.test.ts",
             "tools/test/**/*.process.test.ts",
           ],
-          exclude: ["packages/ledger/**", "**/node_modules/**"],
-          fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          exclude: ["**/node_modules/**"],
+          sequence: { groupOrder: 1 },
         },
       },
     ],
