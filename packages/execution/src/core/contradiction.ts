@@ -1,7 +1,6 @@
 // An answer beside what was known before it. A refusal proves that an id is used up, or free, only while nothing was known that it
 // cannot be true together with.
-import type { AnswerCode } from "./answer-table.ts";
-import { answers } from "./answer-table.ts";
+import { type AnswerCode, answers } from "./answer-table.ts";
 import type { Knowledge } from "./course.ts";
 import type { Purpose, Trouble } from "./trouble.ts";
 
@@ -9,7 +8,6 @@ import type { Purpose, Trouble } from "./trouble.ts";
 const toAnotherId: ReadonlySet<string> = new Set<AnswerCode>([
   "CELLKIT_EXECUTION_UNKNOWN_EXECUTION",
   "CELLKIT_EXECUTION_ID_CONFLICT",
-  "CELLKIT_EXECUTION_DISPATCHER_CONFLICT",
   "CELLKIT_EXECUTION_ID_REFUSED",
   "CELLKIT_EXECUTION_LEDGER_FULL",
   "CELLKIT_EXECUTION_REQUEST_REFUSED",
@@ -20,17 +18,16 @@ const toAnotherId: ReadonlySet<string> = new Set<AnswerCode>([
 
 /** The trouble that an answer is to whoever knew this before the try. */
 export function inLightOf(before: Knowledge, trouble: Trouble, purpose: Purpose, id: string): Trouble {
-  if (before.claimed && toAnotherId.has(trouble.code)) return ledgerLost(trouble, id);
   const isRefusal = trouble.code === "CELLKIT_EXECUTION_REQUEST_REFUSED";
   if (isRefusal && purpose === "submit" && trouble.wordsKnown === false && before.sent !== "no") {
-    // A dispatcher has words of its own for a request that it cannot read. So does anything else on the way, which knows nothing of the
-    // earlier try.
+    // A dispatcher has words of its own for a request that it cannot read. So has anything else on the way, which knows nothing of
+    // the earlier try.
     const { sent, next, repeat } = answers.UNEXPECTED_ANSWER;
     const advice =
       "an earlier try may have arrived, and this need not be a dispatcher's refusal; find out what answers, never use a new id";
     return { ...trouble, code: "CELLKIT_EXECUTION_UNEXPECTED_ANSWER", sent, next, repeat, advice };
   }
-  return trouble;
+  return before.claimed && toAnotherId.has(trouble.code) ? ledgerLost(trouble, id) : trouble;
 }
 
 function ledgerLost(trouble: Trouble, id: string): Trouble {

@@ -44,9 +44,9 @@ const input = z.strictObject({ name: z.string(), hash: z.string(), mediaType: z.
 const tool = z.strictObject({ alias: z.string(), hash: z.string(), closure: reference.nullish() });
 
 /**
- * The shape of an execution request. Optional lists become empty lists, 64-bit integers become bigints. Null is
- * read as absent where the protocol writes it (sources, closure, invocation, forge's backend and model), and refused elsewhere. `apiVersion` is any
- * text here: an unknown one is a problem that {@link validateExecutionRequest} names, beside all others.
+ * The shape of an execution request. Optional lists become empty lists, 64-bit integers become bigints. Null is read as absent
+ * where the protocol has it (sources, closure, invocation, forge's backend and model), and refused elsewhere. `apiVersion` is any text
+ * here: an unknown one is a problem that {@link validateExecutionRequest} names, beside all others.
  */
 export const executionRequestSchema = z.strictObject({
   apiVersion: z.string(),

@@ -90,8 +90,7 @@ function* structure(text: string): Generator<string> {
 /** Where the string that begins at a quotation mark ends. */
 function stringEnd(text: string, start: number): number {
   let at = start + 1;
-  for (let unit = text.charCodeAt(at); unit !== quote; unit = text.charCodeAt(at))
-    at += unit === backslash ? 2 : 1;
+  while (at < text.length && text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1;
   return at + 1;
 }
 

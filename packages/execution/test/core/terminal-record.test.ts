@@ -31,6 +31,10 @@ function faults(record: unknown, change: Partial<ExecutionRequestInput> = {}): s
 
 const withReceipt = (change: Record<string, unknown>) => ({ ...succeeded(id), receipt: receipt(id, change) });
 const upper = (digit: string) => `blake3:${digit.toUpperCase().repeat(64)}`;
+const twoTools = [
+  { alias: "/bin/first", hash: hash("4") },
+  { alias: "/usr/bin/lint", hash: hash("3") },
+];
 const resolved = (change: Record<string, unknown>) =>
   withReceipt({ resolved: { mote: hash("1"), tools: [hash("3")], inputs: [], ...change } });
 
@@ -52,6 +56,12 @@ test.each<[string, unknown, Partial<ExecutionRequestInput>]>([
     { mote: { hash: upper("b") }, tools: [{ alias: "/usr/bin/lint", hash: upper("c") }] },
   ],
   ["the only tool without an invocation", succeeded(id), { invocation: null }],
+  ["the invoked one of two tools", succeeded(id), { tools: twoTools }],
+  [
+    "any tool, where there are two and none is invoked",
+    resolved({ tools: [hash("f")] }),
+    { tools: twoTools, invocation: null },
+  ],
   [
     "a tool that the dispatcher chose, where the request has none",
     resolved({ tools: [hash("f")] }),
@@ -114,6 +124,12 @@ test.each<[string, unknown, Partial<ExecutionRequestInput>, string]>([
     "another than the only tool",
     resolved({ tools: [hash("4")] }),
     { invocation: null },
+    "its receipt has another tool",
+  ],
+  [
+    "the tool that was not invoked",
+    resolved({ tools: [hash("4")] }),
+    { tools: twoTools },
     "its receipt has another tool",
   ],
   [
