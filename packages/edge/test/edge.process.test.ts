@@ -34,6 +34,27 @@ it("it serves, tells its health and figures on a port of its own, and ends with 
   expect(await client.closed()).toHaveLength(2);
 });
 
+it.each([
+  ["parents alone", ["--listen", "127.0.0.1:0"], [200, 404, 404]],
+  ["executions alone", ["--execution-router", "--listen", "127.0.0.1:0"], [404, 200, 404]],
+  [
+    "executions by the original's ids alone",
+    ["--execution-router", "--strict-ids", "--listen", "127.0.0.1:0"],
+    [404, 404, 200],
+  ],
+])("its flags let %s pass", async (_what, args, statuses) => {
+  await using backend = await RawBackend.open();
+  await using edge = await EdgeProcess.prepare();
+  const daemon = edge.run(backend.origin.origin, args);
+  const { port } = await edge.ready();
+  using client = await edge.client(port);
+  for (const path of ["parents", "executions/_", "executions/a:b"])
+    client.send(requestBytes(path === "parents" ? "POST /v1/parents" : `GET /v1/${path}`));
+  expect((await client.answers(3)).map(({ status }) => status)).toEqual(statuses);
+  expect(backend.requests).toHaveLength(1);
+  expect(await daemon.stop(10_000)).toEqual({ code: 0, signal: null });
+});
+
 it("a certificate is replaced under load without a failed request, and one that is broken is not used", async () => {
   await using backend = await RawBackend.open();
   await using edge = await EdgeProcess.prepare();
