@@ -73,6 +73,25 @@ export class SecretFileError extends DaemonError {
   }
 }
 
+/**
+ * Certificate, key or client CA of a listener cannot be used: absent, unreadable, too long, not PEM, not of each other, or not valid
+ * now. The message names the file, never its content.
+ */
+export class CertificateFileError extends DaemonError {
+  override readonly name = "CertificateFileError";
+  readonly code = "CELLKIT_DAEMON_CERTIFICATE";
+  /** The file that is wrong; of a pair that does not match, the certificate's. */
+  readonly path: string;
+  /** What is wrong with it, to be put behind its path. */
+  readonly problem: string;
+
+  constructor(path: string, problem: string, options?: ErrorOptions) {
+    super(`the certificate cannot be used: ${path} ${problem}`, options);
+    this.path = path;
+    this.problem = problem;
+  }
+}
+
 /** A listener could not be opened. The message says whether the port is taken, forbidden, or the address not of this machine. */
 export class ListenError extends DaemonError {
   override readonly name = "ListenError";

@@ -1,4 +1,13 @@
+export {
+  type CertificateFiles,
+  certificateDateProblem,
+  certificateTlsOptions,
+  readCertificate,
+} from "./certificate.ts";
+export { addCertificateMetrics } from "./certificate-metrics.ts";
+export { CertificateWatch, type CertificateWatchOptions } from "./certificate-watch.ts";
 export { type Address, addressOption } from "./core/address.ts";
+export { type CertificateAge, type CertificatePair, certificateAge } from "./core/certificate-pair.ts";
 export {
   type Command,
   type CommandDefinition,
@@ -25,6 +34,7 @@ export { storeOptions } from "./core/store-options.ts";
 export { DaemonProcess, type DaemonProcessOptions, type ProcessExit } from "./daemon-process.ts";
 export {
   BodyTooLargeError,
+  CertificateFileError,
   ConfigError,
   type ConfigProblem,
   DaemonError,

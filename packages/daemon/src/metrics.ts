@@ -21,8 +21,13 @@ export interface Metrics {
   readonly registry: Registry;
   /** The content type of {@link Metrics.text}. */
   readonly contentType: string;
-  /** Only goes up. The name ends in `_total`. */
-  counter<L extends string = never>(name: string, help: string, labels?: readonly L[]): Counter<L>;
+  /** Only goes up. The name ends in `_total`. One whose `count` is kept elsewhere has no labels; it is asked before each read. */
+  counter<L extends string = never>(
+    name: string,
+    help: string,
+    labels?: readonly L[],
+    options?: { count?: () => number },
+  ): Counter<L>;
   /** Goes up and down. `collect` is called before each read; set the value there when it is cheap to ask for. */
   gauge<L extends string = never>(
     name: string,
@@ -56,8 +61,26 @@ export function createMetrics(options: CreateMetricsOptions): Metrics {
   return {
     registry,
     contentType: registry.contentType,
-    counter: (name, help, labels = []) =>
-      new prom.Counter({ name: metricName("counter", prefix, name), help, labelNames: labels, registers }),
+    counter: <L extends string>(
+      name: string,
+      help: string,
+      labels: readonly L[] = [],
+      { count }: { count?: () => number } = {},
+    ) =>
+      new prom.Counter<L>({
+        name: metricName("counter", prefix, name),
+        help,
+        labelNames: labels,
+        registers,
+        ...(count === undefined
+          ? {}
+          : {
+              collect(this: Counter<L>) {
+                this.reset();
+                this.inc(count());
+              },
+            }),
+      }),
     gauge: <L extends string>(
       name: string,
       help: string,

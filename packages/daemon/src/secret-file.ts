@@ -1,5 +1,5 @@
-import { open } from "node:fs/promises";
 import { SecretFileError } from "./errors.ts";
+import { readPlainFile } from "./plain-file.ts";
 
 /** Options of {@link readSecretFile}. */
 export interface ReadSecretFileOptions {
@@ -38,28 +38,15 @@ export async function readSecretFile(path: string, options: ReadSecretFileOption
 }
 
 async function readBounded(path: string, maxBytes: number, ownerOnly: boolean): Promise<Buffer> {
-  const file = await open(path, "r");
-  try {
-    const stat = await file.stat();
-    if (!stat.isFile())
-      throw new SecretFileError(path, "is not a plain file; name the file, not its directory");
-    if (ownerOnly && (stat.mode & 0o077) !== 0) {
+  const found = await readPlainFile(path, maxBytes, ({ mode }) => {
+    if (ownerOnly && (mode & 0o077) !== 0)
       throw new SecretFileError(path, `others may read it; run chmod 600 ${path}`);
-    }
-    const buffer = Buffer.alloc(maxBytes + 1);
-    let length = 0;
-    while (length < buffer.length) {
-      const { bytesRead } = await file.read(buffer, length, buffer.length - length);
-      if (bytesRead === 0) break;
-      length += bytesRead;
-    }
-    if (length > maxBytes) {
-      throw new SecretFileError(path, `is longer than ${maxBytes} bytes; is it the right file?`);
-    }
-    return buffer.subarray(0, length);
-  } finally {
-    await file.close();
-  }
+  });
+  if (found === "not-plain")
+    throw new SecretFileError(path, "is not a plain file; name the file, not its directory");
+  if (found === "too-long")
+    throw new SecretFileError(path, `is longer than ${maxBytes} bytes; is it the right file?`);
+  return found;
 }
 
 function reasonOf({ code }: NodeJS.ErrnoException): string {

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import * as everything from "../src/index.ts";
 import {
   BodyTooLargeError,
+  CertificateFileError,
   ConfigError,
   DaemonError,
   DaemonProcessError,
@@ -38,6 +39,12 @@ const table: Array<[DaemonError, name: string, code: string, message: RegExp]> =
     "SecretFileError",
     "CELLKIT_DAEMON_SECRET_FILE",
     /secret file \/k: is empty/,
+  ],
+  [
+    new CertificateFileError("/c", "is odd", { cause }),
+    "CertificateFileError",
+    "CELLKIT_DAEMON_CERTIFICATE",
+    /^the certificate cannot be used: \/c is odd$/,
   ],
   [
     new ListenError("h", 1, { cause }),

@@ -14,6 +14,15 @@ it("gives its metrics in Prometheus' text format, each under the prefix", async 
   expect(metrics.contentType).toMatch(/^text\/plain; version=0\.0\.4/);
 });
 
+it("asks for a count that is kept elsewhere before each read", async () => {
+  const metrics = createMetrics({ prefix: "toy_", processMetrics: false });
+  let drops = 0;
+  metrics.counter("drops_total", "Drops.", [], { count: () => drops });
+  expect(await metrics.text()).toMatch(/^toy_drops_total 0$/m);
+  drops = 3;
+  for (let read = 0; read < 2; read += 1) expect(await metrics.text()).toMatch(/^toy_drops_total 3$/m);
+});
+
 it("has the process's own figures where they are wanted, and nothing else where not", async () => {
   expect(await createMetrics({ prefix: "toy_" }).text()).toContain("process_resident_memory_bytes");
   expect((await createMetrics({ prefix: "toy_", processMetrics: false }).text()).trim()).toBe("");

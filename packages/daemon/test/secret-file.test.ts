@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,6 +51,12 @@ it.each([
 
 it("accepts a file of exactly the bound", async () => {
   expect(await readSecretFile(await written("swordfish"), { maxBytes: 9 })).toBe("swordfish");
+});
+
+it("refuses a pipe that nobody writes to, and does not wait for it", async () => {
+  const path = join(directory, "pipe");
+  execFileSync("mkfifo", [path]);
+  await expect(readSecretFile(path)).rejects.toThrow(/is not a plain file/);
 });
 
 it("refuses an absent file and a directory", async () => {
