@@ -5,7 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type BackendLook, createCredentialFiles, lookAtBackend } from "@cellkit/router";
 import { TokenRotationError } from "./errors.ts";
 import { type HeldPair, type HeldToken, holdPair, type TokenFilePair, tokensOf } from "./held-tokens.ts";
-import { probeRouter, type RouterAccess, type TokenVerdict } from "./router-probe.ts";
+import { instructions, type RotationStep } from "./rotation-steps.ts";
+import { probeRouter, type RouterAccess, type TokenVerdict, toldOf } from "./router-probe.ts";
 
 /** The plane with what its files held. */
 interface HeldPlane extends Pick<TokenPlane, "routers" | "dispatchers"> {
@@ -24,16 +25,6 @@ export interface TokenPlane {
   readonly backend: TokenFilePair;
   readonly capability: TokenFilePair | undefined;
 }
-
-/** The steps by name. */
-export type RotationStep =
-  | "backend"
-  | "client-routers-accept"
-  | "client-routers"
-  | "client-controller"
-  | "capability-routers-accept"
-  | "capability-routers"
-  | "capability-api-server";
 
 /** How the tokens are rotated. */
 export interface RotateTokensOptions extends RouterAccess {
@@ -126,7 +117,7 @@ class Walk {
         await this.#routersThat(pair, (verdicts) =>
           verdicts.some(({ kind }) => kind === "accepted")
             ? undefined
-            : `accepts neither ${role} token (${told(verdicts)})`,
+            : `accepts neither ${role} token (${toldOf(verdicts)})`,
         ),
       );
       this.#differ(role, pair);
@@ -221,7 +212,7 @@ class Walk {
         verdict.kind === "accepted" ? [verdict.nodes.length] : [],
       );
       const heard = Math.max(-1, ...nodes);
-      if (heard === -1) return `accepts neither client token (${told(verdicts)})`;
+      if (heard === -1) return `accepts neither client token (${toldOf(verdicts)})`;
       return heard < names.length ? `hears from ${heard} of ${names.length} dispatchers` : undefined;
     });
     return [...late.filter((each) => each !== undefined), ...routers];
@@ -237,13 +228,17 @@ class Walk {
 
   #accepting(role: string, token: HeldToken): Promise<Lagging> {
     return this.#routersThat({ current: token, next: undefined }, ([verdict]) =>
-      verdict?.kind === "accepted" ? undefined : `does not accept the new ${role} token (${told([verdict])})`,
+      verdict?.kind === "accepted"
+        ? undefined
+        : `does not accept the new ${role} token (${toldOf([verdict])})`,
     );
   }
 
   #refusing(role: string, token: HeldToken): Promise<Lagging> {
     return this.#routersThat({ current: token, next: undefined }, ([verdict]) =>
-      verdict?.kind === "refused" ? undefined : `does not refuse the old ${role} token (${told([verdict])})`,
+      verdict?.kind === "refused"
+        ? undefined
+        : `does not refuse the old ${role} token (${toldOf([verdict])})`,
     );
   }
 
@@ -279,22 +274,6 @@ class Walk {
   async #none(step: string, late: Lagging): Promise<void> {
     if (late.length > 0) throw new TokenRotationError(step, late);
   }
-}
-
-const instructions: Readonly<Record<RotationStep, string>> = {
-  backend: "put the new backend token on every dispatcher and every router, together",
-  "client-routers-accept": "let every router accept the new client token beside the old one",
-  "client-routers": "let every router accept the new client token and no other",
-  "client-controller": "put the new client token on the controller",
-  "capability-routers-accept": "let every router accept the new discovery token beside the old one",
-  "capability-routers": "let every router accept the new discovery token and no other",
-  "capability-api-server": "put the new discovery token on the API server",
-};
-
-function told(verdicts: readonly (TokenVerdict | undefined)[]): string {
-  return verdicts
-    .map((verdict) => (verdict?.kind === "unknown" ? verdict.why : (verdict?.kind ?? "not asked")))
-    .join(", ");
 }
 
 function reportTold(look: BackendLook | undefined): string {

@@ -19,6 +19,13 @@ export type TokenVerdict =
   | { readonly kind: "refused" }
   | { readonly kind: "unknown"; readonly why: string };
 
+/** Verdicts in words, for people. */
+export function toldOf(verdicts: readonly (TokenVerdict | undefined)[]): string {
+  return verdicts
+    .map((verdict) => (verdict?.kind === "unknown" ? verdict.why : (verdict?.kind ?? "not asked")))
+    .join(", ");
+}
+
 /** A router needs less than four seconds for all of its dispatchers. */
 const timeoutMs = 5_000;
 const maxBodyBytes = 2 * 1024 * 1024;

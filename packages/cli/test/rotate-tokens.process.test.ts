@@ -8,7 +8,8 @@ import { createBackendList, createCredentialFiles, createRouter } from "@cellkit
 import { dispatcher, type ScriptedDispatcher } from "@cellkit/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { rotateOptions } from "../src/commands/rotate.ts";
-import { type RotationStep, rotateTokens, type TokenPlane } from "../src/rotate-tokens.ts";
+import { rotateTokens, type TokenPlane } from "../src/rotate-tokens.ts";
+import type { RotationStep } from "../src/rotation-steps.ts";
 import { run } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
 

@@ -1,163 +1,15 @@
-import { once } from "node:events";
-import { connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { RunningLimit } from "../src/server/running-limit.ts";
+import { openSocket, received } from "./support/open-socket.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, submission, tokens } from "./support/router.ts";
 import { jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
 import { until } from "./support/until.ts";
 
-async function open(port: number, options: { allowHalfOpen?: boolean } = {}): Promise<Socket> {
-  const socket = connect({ port, host: "127.0.0.1", noDelay: true, ...options });
-  await once(socket, "connect");
-  return socket;
-}
-
-/** All that comes until the router's end, or the text of an error. */
-function received(socket: Socket): Promise<string> {
-  return new Promise((resolve) => {
-    let text = "";
-    socket.on("data", (chunk: Buffer) => {
-      text += chunk.toString("latin1");
-    });
-    socket.on("end", () => resolve(text));
-    socket.on("error", (error) => resolve(error.message));
-  });
-}
-
-const unauthorized =
-  'HTTP/1.1 401 OK\r\nContent-Type: application/json\r\nContent-Length: 24\r\nConnection: close\r\n\r\n{"error":"unauthorized"}';
-
-describe("an answer", () => {
-  it("of the router's own is written to the byte", async () => {
-    await using router = await openTestRouter([await ScriptedBackend.open()]);
-    expect((await router.read("/v1/health", "x"))?.text).toBe(unauthorized);
-  });
-
-  it.each([
-    ["with the head", false],
-    ["once the answer is there", true],
-  ])(
-    "survives 32 KiB that nobody asked for, sent %s, and the connection is not reset",
-    async (_when, isLate) => {
-      await using router = await openTestRouter([await ScriptedBackend.open()]);
-      for (let round = 0; round < 5; round += 1) {
-        const socket = await open(router.port, { allowHalfOpen: true });
-        const errors: Error[] = [];
-        socket.on("error", (error) => errors.push(error));
-        const text = received(socket);
-        const closed = once(socket, "close");
-        socket.write("POST /v1/executions HTTP/1.1\r\nContent-Length: 32768\r\n\r\n");
-        if (isLate) await text;
-        // A write after the router's reset fails, as the next one would.
-        for (let part = 0; part < 4; part += 1) {
-          socket.write("x".repeat(8_192));
-          await new Promise((next) => setTimeout(next, 5));
-        }
-        expect(await text).toBe(unauthorized);
-        socket.end();
-        await closed;
-        expect(errors).toEqual([]);
-      }
-    },
-  );
-
-  it("ends our side at once, and the connection within moments, though the caller keeps its own open", async () => {
-    await using router = await openTestRouter([await ScriptedBackend.open()]);
-    const socket = await open(router.port, { allowHalfOpen: true });
-    const text = received(socket);
-    const startedMs = performance.now();
-    socket.write(bodiless("GET", "/", "x"));
-    expect(await text).toBe(unauthorized);
-    expect(performance.now() - startedMs).toBeLessThan(90);
-    await until("the end", () => router.router.counts().connections === 0, 1_000);
-    socket.destroy();
-  });
-
-  it("is followed by at most 64 KiB that are thrown away", async () => {
-    await using router = await openTestRouter([await ScriptedBackend.open()]);
-    const socket = await open(router.port, { allowHalfOpen: true });
-    socket.on("error", () => undefined);
-    const text = received(socket);
-    socket.write(bodiless("GET", "/", "x"));
-    await text;
-    const feed = setInterval(() => socket.destroyed || socket.write("x".repeat(16_384)), 1);
-    await until("the end", () => router.router.counts().connections === 0, 1_000);
-    clearInterval(feed);
-    socket.destroy();
-  });
-
-  it("of 16 MiB comes through", async () => {
-    const record = JSON.stringify({ output: "x".repeat(16_000_000) });
-    await using backend = await ScriptedBackend.open((request, socket) =>
-      request.method === "GET" && request.path !== "/v1/health"
-        ? jsonAnswer(200, record)
-        : willing(request, socket),
-    );
-    await using router = await openTestRouter([backend]);
-    await router.submit("run-1");
-    expect((await router.read("/v1/executions/run-1"))?.body.length).toBe(record.length);
-  });
-
-  it("that its caller does not take is given up", async () => {
-    const record = JSON.stringify({ output: "x".repeat(16_000_000) });
-    await using backend = await ScriptedBackend.open((request, socket) =>
-      request.path === "/v1/executions/run-1" ? jsonAnswer(200, record) : willing(request, socket),
-    );
-    await using router = await openTestRouter([backend], { limits: { operationMs: 500 } });
-    await router.submit("run-1");
-    const socket = await open(router.port);
-    socket.on("error", () => undefined).pause();
-    socket.write(bodiless("GET", "/v1/executions/run-1"));
-    await until("the answer", () => backend.calls.length === 3 && router.router.counts().running === 0);
-    await until("the end", () => router.router.counts().connections === 0, 3_000);
-    expect(router.events.at(-1)).toMatchObject({ kind: "request", route: "read", status: undefined });
-    socket.destroy();
-  });
-
-  it("that its caller has not taken yet counts as held: others get none that is large", async () => {
-    const record = JSON.stringify({ output: "x".repeat(16_000_000) });
-    await using backend = await ScriptedBackend.open((request, socket) =>
-      request.path === "/v1/executions/run-1" ? jsonAnswer(200, record) : willing(request, socket),
-    );
-    await using router = await openTestRouter([backend], { limits: { totalAnswerBytes: 20_000_000 } });
-    await router.submit("run-1");
-    const slow = await open(router.port);
-    slow.on("error", () => undefined).pause();
-    slow.write(bodiless("GET", "/v1/executions/run-1"));
-    await until("the answer", () => backend.calls.length === 3 && router.router.counts().running === 0);
-    expect((await router.read("/v1/executions/run-1"))?.status).toBe(503);
-    slow.destroy();
-    await until("the end", () => router.router.counts().connections === 0, 3_000);
-    expect((await router.read("/v1/executions/run-1"))?.status).toBe(200);
-  });
-
-  it("of many large ones at once that memory is not meant for counts as lost", async () => {
-    const held = Promise.withResolvers<void>();
-    const record = JSON.stringify({ output: "x".repeat(700_000) });
-    await using backend = await ScriptedBackend.open(async (request, socket) => {
-      if (request.method !== "GET" || request.path === "/v1/health") return willing(request, socket);
-      const answer = jsonAnswer(200, record);
-      socket.write(answer.slice(0, -1));
-      await held.promise;
-      return "}";
-    });
-    await using router = await openTestRouter([backend], { limits: { totalAnswerBytes: 1_000_000 } });
-    await router.submit("run-1");
-    const first = router.read("/v1/executions/run-1");
-    await until("the first read", () => backend.calls.length === 3);
-    await new Promise((next) => setTimeout(next, 100));
-    const second = await router.read("/v1/executions/run-1");
-    held.resolve();
-    expect([second?.status, (await first)?.status]).toEqual([503, 200]);
-    expect((await router.read("/v1/executions/run-1"))?.status).toBe(200);
-  });
-});
-
 describe("a request", () => {
   it("may come byte by byte", async () => {
     await using router = await openTestRouter([await ScriptedBackend.open()]);
-    const socket = await open(router.port);
+    const socket = await openSocket(router.port);
     const text = received(socket);
     for (const byte of Buffer.from(submission("run-1"))) {
       socket.write(Buffer.of(byte));
@@ -199,7 +51,7 @@ describe("a request", () => {
     await using router = await openTestRouter([await ScriptedBackend.open()], {
       limits: { operationMs: 200 },
     });
-    const socket = await open(router.port);
+    const socket = await openSocket(router.port);
     const text = received(socket);
     socket.write(request);
     expect(["", "read ECONNRESET"]).toContain(await text);
@@ -210,7 +62,7 @@ describe("a request", () => {
     await using router = await openTestRouter([await ScriptedBackend.open()], {
       limits: { operationMs: 200 },
     });
-    const socket = await open(router.port);
+    const socket = await openSocket(router.port);
     const text = received(socket);
     const bytes = Buffer.from(submission("run-1"));
     const size = Math.ceil(bytes.length / 6);
@@ -219,6 +71,13 @@ describe("a request", () => {
       await new Promise((next) => setTimeout(next, 60));
     }
     expect(await text).toMatch(/^HTTP\/1\.1 202 /);
+  });
+
+  it("without a token that is good has its refusal while the list of dispatchers is still looked for", async () => {
+    const never = new Promise<readonly string[]>(() => undefined);
+    await using router = await openTestRouter([], { backends: { origins: () => never } });
+    expect((await router.read("/v1/executions/run-1", "x"))?.status).toBe(401);
+    expect((await router.read("/v1/executions/run-1", tokens.capability))?.status).toBe(401);
   });
 
   it("waits for its turn where too many run", async () => {
@@ -256,9 +115,9 @@ it("connections over the limit are closed at once, and those below go on", async
   await using router = await openTestRouter([await ScriptedBackend.open()], {
     limits: { connectionCount: 2 },
   });
-  const [one, two] = [await open(router.port), await open(router.port)];
+  const [one, two] = [await openSocket(router.port), await openSocket(router.port)];
   await until("two connections", () => router.router.counts().connections === 2);
-  const third = await open(router.port);
+  const third = await openSocket(router.port);
   expect(["", "read ECONNRESET"]).toContain(await received(third));
   expect(router.events).toContainEqual({ kind: "dropped" });
   const text = received(one);
@@ -314,16 +173,4 @@ describe("a dispatcher", () => {
     await using router = await openTestRouter([], { backends: { origins: async () => ["http://n:port"] } });
     expect((await router.submit("run-1"))?.status).toBe(503);
   });
-});
-
-it("the tokens stand in no answer", async () => {
-  await using backend = await ScriptedBackend.open();
-  await using router = await openTestRouter([backend]);
-  const answers = [
-    await router.submit("run-1"),
-    await router.read("/v1/capabilities"),
-    await router.read("/v1/executions/run-1", tokens.backend),
-    await rawCall(router.port, `GET /${tokens.client} HTTP/1.1\r\n${tokens.client}\r\n\r\n`),
-  ];
-  for (const answer of answers) expect(answer?.text).not.toMatch(/client-client|backend-backend|discovery-/);
 });

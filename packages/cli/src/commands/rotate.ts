@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { StepCommandError } from "../errors.ts";
-import type { RotationStep } from "../rotate-tokens.ts";
+import type { RotationStep } from "../rotation-steps.ts";
 
 const origins = z
   .array(z.string().regex(/^https?:\/\/[^\s/?#]+\/?$/, "must be http://HOST[:PORT]"))
