@@ -42,6 +42,14 @@ export function reservationOf({ capabilities: { memoryBytes, egress } }: Executi
   return { cells: 1, memoryBytes, egressSlots: egress.length > 0 ? 1 : 0 };
 }
 
+/** No prewarm takes longer, whatever its request allows. */
+const maxPrewarmMs = 30_000n;
+
+/** How long a prewarm of this request may take, in ms. */
+export function prewarmLimitMs({ capabilities: { timeoutMs } }: ExecutionRequest): number {
+  return Number(timeoutMs < maxPrewarmMs ? timeoutMs : maxPrewarmMs);
+}
+
 /** Why a request that is new here is not admitted; undefined admits it. */
 export function refusedAdmission(
   { capabilities, execution }: ExecutionRequest,

@@ -5,7 +5,7 @@ import type { Route } from "../core/call.ts";
 import type { RequestHead } from "../core/request-head.ts";
 import { isSameSecret } from "../core/secret.ts";
 import { type Answer, refusal } from "../core/wire-answer.ts";
-import { maxBodyBytes, readRequest, refusedAdmission, reservationOf } from "./admission.ts";
+import { maxBodyBytes, prewarmLimitMs, readRequest, refusedAdmission, reservationOf } from "./admission.ts";
 import type { ExecutionBook } from "./execution-book.ts";
 import type { Identity } from "./hash.ts";
 import { figuresOf, type ResolvedNode, reportOf } from "./node-figures.ts";
@@ -19,9 +19,6 @@ export interface RouteParts {
   readonly processEpoch: string;
   readonly identity: Identity;
 }
-
-/** No prewarm takes longer, whatever its request allows. */
-const maxPrewarmMs = 30_000n;
 
 export class DispatcherRoutes {
   readonly book: ExecutionBook;
@@ -136,8 +133,8 @@ export class DispatcherRoutes {
   }
 
   /** What the prewarm of the test comes to, in the time that a dispatcher gives it. */
-  async #verify({ capabilities: { timeoutMs } }: ExecutionRequest): Promise<unknown> {
-    const limitMs = Number(timeoutMs < maxPrewarmMs ? timeoutMs : maxPrewarmMs);
+  async #verify(request: ExecutionRequest): Promise<unknown> {
+    const limitMs = prewarmLimitMs(request);
     const over = new AbortController();
     const late = pause(limitMs, undefined, { signal: over.signal, ref: false }).then(() => {
       throw new TypeError(`it was not done within ${limitMs} ms`);

@@ -9,18 +9,10 @@ import {
   ranAtMostOnce,
   readRuns,
   ScriptError,
-  TestingOptionError,
   until,
 } from "../../src/index.ts";
-import { call, exchange, failureOf, read, submit } from "../support/call.ts";
+import { call, failureOf, read, submit } from "../support/call.ts";
 import { directory } from "../support/directory.ts";
-import { dial } from "../support/peers.ts";
-
-/** Where a socket goes. */
-function addressOf(origin: string): { host: string; port: number } {
-  const { hostname, port } = new URL(origin);
-  return { host: hostname, port: Number(port) };
-}
 
 const interrupted = {
   status: 503,
@@ -204,39 +196,6 @@ describe("faults of one call", () => {
     expect(it.runs.has("b")).toBe(false);
   });
 
-  it("refusals that a dispatcher in order never gives are told by name", async () => {
-    await using it = await dispatcher();
-    const refused = (status: number, error: string) => ({ status, body: { error } });
-    it.fault("submit", { kind: "invalid-request" });
-    expect(await submit(it.origin, "a")).toMatchObject(refused(422, "request refused"));
-    it.fault("submit", { kind: "journal-unavailable" });
-    const unavailable = refused(503, "execution journal unavailable; do not replay");
-    expect(await submit(it.origin, "a")).toMatchObject(unavailable);
-    expect((await submit(it.origin, "a")).status).toBe(202);
-    it.fault({ call: "read", id: "a" }, { kind: "journal-unavailable" });
-    expect(await read(it.origin, "a")).toMatchObject(unavailable);
-    it.fault("audit", { kind: "no-audit" });
-    expect(await call(it.origin, "GET", "/v1/executions/a/audit")).toMatchObject(
-      refused(404, "unknown execution audit"),
-    );
-    it.fault("prewarm", { kind: "template-gone" });
-    expect(await call(it.origin, "POST", "/v1/artifacts/prewarm", "{}")).toMatchObject(
-      refused(503, "verified template no longer observable in serving cache"),
-    );
-  });
-
-  it("a worker that cannot start leaves a record that failed, and nothing ran", async () => {
-    await using it = await dispatcher({ node: { maxCells: 1 } });
-    it.fault("submit", { kind: "worker-unavailable" });
-    expect(await submit(it.origin, "a")).toMatchObject({
-      status: 503,
-      body: { error: "execution worker unavailable" },
-    });
-    expect(await submit(it.origin, "a")).toMatchObject({ status: 200, body: { phase: "Failed" } });
-    expect((await submit(it.origin, "b")).status).toBe(202);
-    expect(it.runs).toEqual(new Map([["b", 1]]));
-  });
-
   it("a promise that is rejected holds an answer no longer", async () => {
     await using it = await dispatcher();
     it.fault("read", { kind: "held", until: Promise.reject(new TypeError("the test's own")) });
@@ -327,64 +286,6 @@ describe("a script", () => {
   });
 });
 
-describe("what is no whole request", () => {
-  const broken = [
-    ["malformed", "GET\r\n\r\n", 400],
-    ["left without an answer", "GET /v1/health HTTP/1.1\r\nContent-Length: x\r\n\r\n", undefined],
-  ] as const;
-
-  it.each(broken)("%s: is in the transcript as other, with its bytes", async (_what, bytes, status) => {
-    await using it = await dispatcher();
-    await exchange(it.origin, bytes);
-    expect(it.calls).toMatchObject([{ call: "other", id: undefined, method: "", path: "", status }]);
-    expect(Buffer.from(it.calls[0]?.body ?? []).toString()).toBe(bytes);
-  });
-
-  const head = "POST /v1/executions HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
-  it.each([
-    ["in its body", `${head}ab`, "end", "/v1/executions"],
-    ["in its body by a reset", `${head}ab`, "resetAndDestroy", "/v1/executions"],
-    ["in its head by a reset", "POST /v1/exec", "resetAndDestroy", ""],
-  ] as const)("ended %s: is there, too, with what could be read", async (_what, bytes, end, path) => {
-    await using it = await dispatcher();
-    const peer = await dial(addressOf(it.origin));
-    peer.socket.write(bytes);
-    // Connections are accepted and read in their order: once two later calls are answered, these bytes were read.
-    await call(it.origin, "GET", "/v1/health");
-    await call(it.origin, "GET", "/v1/health");
-    peer.socket[end]();
-    const recorded = await it.received("other");
-    expect(recorded).toMatchObject({ path, status: undefined });
-    expect(Buffer.from(recorded.body).toString()).toBe(bytes);
-  });
-
-  it.each(broken)("%s: is no step of a script", async (_what, bytes) => {
-    const it = await dispatcher();
-    it.script([{ call: "submit", id: "a" }]);
-    expect(await exchange(it.origin, bytes)).toHaveLength(0);
-    const error = String(await failureOf(it.close()));
-    expect(error).toContain("submit of a was expected, but other came");
-    expect(error).toContain("bytes that are no request");
-  });
-
-  it("may be a step of a script that says so", async () => {
-    await using it = await dispatcher();
-    it.script([{ call: "other", body: "GET\r\n\r\n" }]);
-    expect((await exchange(it.origin, "GET\r\n\r\n")).toString()).toContain("malformed request line");
-    it.verify();
-  });
-
-  it("is none of a connection without a byte", async () => {
-    await using it = await dispatcher();
-    it.script([]);
-    const peer = await dial(addressOf(it.origin));
-    peer.socket.end();
-    await until("its end", () => peer.closed);
-    it.verify();
-    expect(it.calls).toHaveLength(0);
-  });
-});
-
 it("a death by a fault is told to onDeath, in place of dying", async () => {
   const deaths: string[] = [];
   await using it = await dispatcher({ onDeath: () => void deaths.push("told") });
@@ -393,32 +294,4 @@ it("a death by a fault is told to onDeath, in place of dying", async () => {
   await until("the news", () => deaths.length === 1);
   expect(it.alive).toBe(true);
   expect((await submit(it.origin, "a")).status).toBe(200);
-});
-
-it.each([
-  ["read", { kind: "at-capacity" }],
-  ["submit", { kind: "no-audit" }],
-  ["prewarm", { kind: "other-id" }],
-  ["read", { kind: "worker-unavailable" }],
-  ["nothing", { kind: "black-hole" }],
-] as const)("a fault that makes no sense is refused, also in a script: %s, %j", async (call, fault) => {
-  await using it = await dispatcher();
-  expect(() => it.fault(call as "read", fault)).toThrow(TestingOptionError);
-  expect(() => it.script([{ call: call as "read", fault }])).toThrow(TestingOptionError);
-});
-
-it("the transcript has every call with its exact fields, bytes and status", async () => {
-  await using it = await dispatcher();
-  await submit(it.origin, "a");
-  const [first] = it.calls;
-  expect(first).toMatchObject({
-    index: 0,
-    call: "submit",
-    id: "a",
-    method: "POST",
-    path: "/v1/executions",
-    status: 202,
-  });
-  expect(first?.fields[0]).toEqual(["Host", it.origin]);
-  expect(Buffer.from(first?.body ?? []).toString()).toBe(JSON.stringify(exampleRequest("a")));
 });

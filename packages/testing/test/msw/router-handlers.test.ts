@@ -1,9 +1,7 @@
-import { Readable } from "node:stream";
 import { CallError, CapabilityClient, RouterClient, type RouterClientOptions } from "@cellkit/execution";
-import { setupServer } from "msw/node";
-import { Agent, request as undiciRequest } from "undici";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { dispatcher, exampleRequest, TestingOptionError, testClientToken } from "../../src/index.ts";
+import { request as undiciRequest } from "undici";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { exampleRequest, TestingOptionError, testClientToken } from "../../src/index.ts";
 import { mockedNetwork, type RouterHandlerOptions, routerHandlers } from "../../src/msw/index.ts";
 import { failureOf } from "../support/call.ts";
 import { tokenFile } from "../support/directory.ts";
@@ -105,12 +103,9 @@ describe("RouterClient, which is undici, against a mocked router", () => {
     const other = exampleRequest("a", { workload: { id: "other", caller: "tests" } });
     expect((await codeOf(calls.submit(other))).slice(2)).toEqual(["never", 409]);
     router.fault("read", { kind: "ownership-unavailable" });
-    expect(await codeOf(calls.get("b"))).toMatchObject([
-      expect.any(String),
-      expect.any(String),
-      "same-id",
-      503,
-    ]);
+    const headers = { authorization: `Bearer ${testClientToken}` };
+    const answer = await undiciRequest(`${url}/v1/executions/b`, { headers });
+    expect(await answer.body.json()).toEqual({ error: "execution ownership unavailable" });
     await calls.submit(exampleRequest("b"));
     expect(router.runs).toEqual(new Map([["b", 1]]));
   });
@@ -273,87 +268,6 @@ describe("what a router refuses before it looks at its ledger", () => {
     });
     expect(answer.statusCode).toBe(status);
     expect(((await answer.body.json()) as { error: string }).error).toContain(error);
-  });
-});
-
-describe("what catches what (measured with msw 3.0.5)", () => {
-  const authorization = { authorization: `Bearer ${testClientToken}` };
-
-  it("setupServer catches fetch", async () => {
-    const server = setupServer(...routerHandlers({ url }).handlers);
-    server.listen();
-    onTestFinished(() => server.close());
-    expect((await fetch(`${url}/v1/executions/a`, { headers: authorization })).status).toBe(404);
-  });
-
-  it("setupServer does not catch undici: the call goes to the network", async () => {
-    const closed = "http://127.0.0.1:1";
-    const server = setupServer(...routerHandlers({ url: closed }).handlers);
-    server.listen();
-    onTestFinished(() => server.close());
-    const called = undiciRequest(`${closed}/v1/executions/a`, {
-      headers: authorization,
-      dispatcher: new Agent(),
-    });
-    expect(await failureOf(called)).toMatchObject({ code: "ECONNREFUSED" });
-  });
-
-  it("mockedNetwork catches fetch and undici with an Agent of its own, and fails what no handler answers", async () => {
-    const network = mockedNetwork(routerHandlers({ url }).handlers);
-    onTestFinished(() => network.close());
-    expect((await fetch(`${url}/v1/executions/a`, { headers: authorization })).status).toBe(404);
-    const dispatcher = new Agent();
-    onTestFinished(() => dispatcher.close());
-    const answer = await undiciRequest(`${url}/v1/executions/a`, { headers: authorization, dispatcher });
-    expect(answer.statusCode).toBe(404);
-    await answer.body.dump();
-    await failureOf(undiciRequest("http://elsewhere.test/", { dispatcher }));
-  });
-
-  it("a body in chunks is refused, as a router refuses it", async () => {
-    mocked();
-    const answer = await undiciRequest(`${url}/v1/executions`, {
-      method: "POST",
-      headers: authorization,
-      body: Readable.from(["{}"]),
-    });
-    expect([answer.statusCode, await answer.body.json()]).toEqual([
-      400,
-      { error: "transfer encoding unsupported" },
-    ]);
-  });
-
-  it.each(["bypass", "warn"] as const)(
-    "%s lets what no handler answers go to the network",
-    async (unhandled) => {
-      const warn = vi.spyOn(console, "warn").mockReturnValue();
-      onTestFinished(() => warn.mockRestore());
-      await using real = await dispatcher();
-      const network = mockedNetwork(routerHandlers({ url }).handlers, { unhandled });
-      onTestFinished(() => network.close());
-      const agent = new Agent();
-      onTestFinished(() => agent.close());
-      const answer = await undiciRequest(`${real.origin}/v1/health`, { dispatcher: agent });
-      expect([answer.statusCode, real.calls.length]).toEqual([200, 1]);
-      await answer.body.dump();
-      expect(warn).toHaveBeenCalledTimes(unhandled === "warn" ? 1 : 0);
-    },
-  );
-
-  it("a call that no handler answers never reaches the network by default", async () => {
-    const error = vi.spyOn(console, "error").mockReturnValue();
-    onTestFinished(() => error.mockRestore());
-    await using real = await dispatcher();
-    using _network = mockedNetwork(routerHandlers({ url }).handlers);
-    await failureOf(undiciRequest(`${real.origin}/v1/health`, { dispatcher: new Agent() }));
-    expect(real.calls).toHaveLength(0);
-  });
-
-  it("a closed network catches nothing, and a second close does nothing", async () => {
-    const network = mockedNetwork(routerHandlers({ url }).handlers);
-    network.close();
-    network.close();
-    await failureOf(undiciRequest(`${url}/v1/executions/a`, { headers: authorization }));
   });
 });
 
