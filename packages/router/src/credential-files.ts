@@ -1,7 +1,7 @@
 // The router's tokens, from files that may change at any moment (execution API, section 3.1). Each path is opened anew for each request,
 // so that a replaced file and a moved symbolic link count at once; the content is read again only where the opened file is another one.
 // That makes a request cheap, and is why this is not the client's `readTokenFile`, which reads the content each time.
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { maxTokenFileBytes, parseToken } from "@cellkit/execution/contract";
 import { type Credentials, distinctnessProblem } from "./core/credentials.ts";
 import { isAmong, isSameToken } from "./core/token.ts";
@@ -42,6 +42,7 @@ export function createCredentialFiles(options: CredentialFileOptions): Credentia
   let checked: Credentials | undefined;
   /** Discovery's tokens when they could last be used: while they cannot, none of them becomes another role's. */
   let known: readonly Uint8Array[] = [];
+  let knownSecond: readonly Uint8Array[] = [];
 
   return {
     load() {
@@ -61,15 +62,32 @@ export function createCredentialFiles(options: CredentialFileOptions): Credentia
     else if (isAmong(roles.client[0] as Uint8Array, known))
       throw new CredentialError(undefined, "the client token was the capability token");
     const secondDiscovery = discovery && second("capability", capability?.other, roles.backend, roles.client);
-    const readOnly = [...(discovery ?? known), ...listOf(secondDiscovery)];
+    if (discovery !== undefined) knownSecond = listOf(secondDiscovery);
+    const readOnly = [...(discovery ?? known), ...knownSecond];
     // Also one that is refused for now must not be a client's.
-    const unused = discovery === undefined ? readable(capability?.first) : [];
-    const secondClient = second("client", client.other, roles.backend, [...readOnly, ...unused]);
+    const first = discovery === undefined ? readable(capability?.first) : [];
+    const unused = discovery === undefined ? [...first, ...readable(capability?.other)] : [];
+    const isUnknown = discovery === undefined && known.length + first.length === 0;
+    const secondClient = isUnknown
+      ? withoutSecondClient()
+      : second("client", client.other, roles.backend, [...readOnly, ...unused]);
     return {
       client: [...roles.client, ...listOf(secondClient)],
       backend: roles.backend,
       capability: [...(discovery ?? []), ...listOf(secondDiscovery)],
     };
+  }
+
+  /** A token that nobody has seen as discovery's might be the second one of clients, and give its callers all rights. */
+  function withoutSecondClient(): undefined {
+    if (client.other?.isThere() === true)
+      options.onProblem?.(
+        new CredentialError(
+          "client",
+          "no second client token is taken while the capability token is not known",
+        ),
+        "second",
+      );
   }
 
   function loadDiscovery(roles: Omit<Credentials, "capability">): Uint8Array[] {
@@ -168,6 +186,11 @@ class TokenFile {
   constructor(role: TokenRole, path: string) {
     this.#role = role;
     this.#path = path;
+  }
+
+  /** Whether there is something in its place, usable or not. */
+  isThere(): boolean {
+    return existsSync(this.#path);
   }
 
   /** undefined: it is not there. */

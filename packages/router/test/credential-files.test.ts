@@ -213,6 +213,45 @@ describe("where it was asked for", () => {
     ]);
   });
 
+  it.each([
+    ["is missing", () => unlinkSync(files.capability)],
+    ["has two lines", () => writeFileSync(files.capability, `${tokens.capability}\nx`)],
+  ])("no second client token is taken where discovery's file %s from the start", (_state, change) => {
+    const problems: string[] = [];
+    const otherClient = join(directory, "other");
+    const onProblem = ({ message }: Error, leftOut: string) => problems.push(`${leftOut} ${message}`);
+    const source = open({ otherClient, isolateCapability: true, onProblem });
+    change();
+    expect(texts(source.load().client)).toEqual([tokens.client]);
+    expect(problems.splice(0)).toEqual([expect.stringMatching(/^discovery/)]);
+    // It might be discovery's own.
+    writeFileSync(otherClient, tokens.capability);
+    expect(texts(source.load().client)).toEqual([tokens.client]);
+    expect(problems).toContainEqual(expect.stringMatching(/^second .*capability token is not known/));
+    writeFileSync(files.capability, tokens.capability);
+    expect(texts(source.load().client)).toEqual([tokens.client]);
+    writeFileSync(otherClient, another);
+    expect(texts(source.load().client)).toEqual([tokens.client, another]);
+  });
+
+  it("a second discovery token never becomes a client's either while discovery is left out", () => {
+    const [otherClient, otherCapability] = [join(directory, "client-2"), join(directory, "capability-2")];
+    const source = open({ otherClient, otherCapability, isolateCapability: true });
+    writeFileSync(otherCapability, another);
+    source.load();
+    writeFileSync(files.capability, "short");
+    writeFileSync(otherClient, another);
+    expect(texts(source.load().client)).toEqual([tokens.client]);
+    // Seen before, it is known also when its file is gone.
+    unlinkSync(otherCapability);
+    expect(texts(source.load().client)).toEqual([tokens.client]);
+    // Not seen before, but there to be read.
+    writeFileSync(otherCapability, another);
+    writeFileSync(files.capability, tokens.backend);
+    const anew = open({ otherClient, otherCapability, isolateCapability: true });
+    expect(texts(anew.load().client)).toEqual([tokens.client]);
+  });
+
   it("a broken discovery token stops discovery alone", () => {
     const problems: string[] = [];
     const source = open({ isolateCapability: true, onProblem: ({ message }) => problems.push(message) });

@@ -1,5 +1,7 @@
 // Notes in a folder of the ledger's directory. Not beside the records: a change of that directory would make replicas count them anew.
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { maxNoteBytes } from "./fingerprint.ts";
 import { maxNoteCount, notePrefix, type ReplicaNote, type ReplicaNotes, replicaOf } from "./replica-notes.ts";
@@ -8,8 +10,10 @@ import { maxNoteCount, notePrefix, type ReplicaNote, type ReplicaNotes, replicaO
 const folder = "cellkit-router";
 /** None that means anything to a ledger, ours or the original's. */
 const extension = ".fingerprint";
-/** Behind it while a note is written. */
-const staging = ".next";
+/** Behind it while a note is written: a name of its own each time, so that what stands there beforehand is never written to. */
+const staged = /\.fingerprint(?:\.[0-9a-f-]{36})?\.next$/;
+/** Neither a pipe that nobody writes to, nor a link to somewhere else. */
+const plainly = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Notes in the directory of a POSIX ledger. */
 export function directoryNotes(directory: string): ReplicaNotes {
@@ -19,14 +23,19 @@ export function directoryNotes(directory: string): ReplicaNotes {
     async write(replica, text) {
       // The directory is the ledger's to make: where it is missing, that is a failure to be told.
       await mkdir(path, { mode: 0o700 }).catch(ignore("EEXIST"));
-      const staged = `${fileOf(replica)}${staging}`;
-      const file = await open(staged, "w", 0o600);
+      const next = `${fileOf(replica)}.${randomUUID()}.next`;
+      const file = await open(
+        next,
+        constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | plainly,
+        0o600,
+      );
       try {
-        await file.writeFile(text);
-      } finally {
-        await file.close();
+        await file.writeFile(text).finally(() => file.close());
+        await rename(next, fileOf(replica));
+      } catch (error) {
+        await rm(next, { force: true });
+        throw error;
       }
-      await rename(staged, fileOf(replica));
     },
     async list() {
       const replicas = (await readdir(path)).flatMap((name) => replicaOfFile(name, extension) ?? []);
@@ -40,8 +49,8 @@ export function directoryNotes(directory: string): ReplicaNotes {
     remove: (replica) => rm(fileOf(replica), { force: true }),
     async sweep(beforeMs) {
       for (const name of await readdir(path)) {
-        if (replicaOfFile(name, `${extension}${staging}`) === undefined) continue;
-        const found = await stat(join(path, name)).catch(ignore("ENOENT"));
+        if (!name.startsWith(notePrefix) || !staged.test(name)) continue;
+        const found = await lstat(join(path, name)).catch(ignore("ENOENT"));
         if (found !== undefined && found.mtimeMs < beforeMs) await rm(join(path, name), { force: true });
       }
     },
@@ -53,21 +62,26 @@ function replicaOfFile(name: string, ending: string): string | undefined {
   return name.endsWith(ending) ? replicaOf(name.slice(0, -ending.length)) : undefined;
 }
 
-/** undefined: its replica stopped meanwhile. */
+/** undefined: its replica stopped meanwhile, or it is no file. */
 async function readNote(path: string): Promise<{ text: string; writtenMs: number } | undefined> {
-  const file = await open(path, "r").catch(ignore("ENOENT"));
+  const file = await open(path, constants.O_RDONLY | plainly).catch(ignore("ENOENT", "ELOOP", "ENXIO"));
   if (file === undefined) return undefined;
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxNoteBytes + 1), 0, maxNoteBytes + 1, 0);
-    return { text: buffer.toString("utf8", 0, bytesRead), writtenMs: (await file.stat()).mtimeMs };
+    const stat = await file.stat();
+    return stat.isFile() ? { text: await readText(file), writtenMs: stat.mtimeMs } : undefined;
   } finally {
     await file.close();
   }
 }
 
-function ignore(code: string): (error: NodeJS.ErrnoException) => undefined {
+async function readText(file: FileHandle): Promise<string> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(maxNoteBytes + 1), 0, maxNoteBytes + 1, 0);
+  return buffer.toString("utf8", 0, bytesRead);
+}
+
+function ignore(...codes: readonly string[]): (error: NodeJS.ErrnoException) => undefined {
   return (error) => {
-    if (error.code !== code) throw error;
+    if (!codes.includes(error.code ?? "")) throw error;
     return undefined;
   };
 }

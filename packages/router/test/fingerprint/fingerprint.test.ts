@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -190,12 +191,53 @@ describe("replicas on one ledger", () => {
     await replicas.close();
   });
 
+  it("what is no file among the notes is none: neither a pipe that nobody writes to nor a link", async () => {
+    const { replicas, notes } = await watch("a");
+    await replicas.look();
+    const folder = join(directory, "cellkit-router");
+    execFileSync("mkfifo", [join(folder, "cellkit-router-pipe.fingerprint")]);
+    await mkdir(join(folder, "cellkit-router-folder.fingerprint"));
+    await writeFile(join(directory, "elsewhere"), formatFingerprint({ ...own, replica: "link" }));
+    await symlink(join(directory, "elsewhere"), join(folder, "cellkit-router-link.fingerprint"));
+    expect((await notes.list()).map(({ replica }) => replica)).toEqual(["a"]);
+    await replicas.look();
+    expect(replicas.isFailing).toBe(false);
+    await replicas.close();
+  });
+
+  it("a link where a note is written, or staged, leads nowhere", async () => {
+    const { replicas, notes } = await watch("a");
+    const folder = join(directory, "cellkit-router");
+    const elsewhere = join(directory, "elsewhere");
+    await mkdir(folder);
+    await writeFile(elsewhere, "precious");
+    for (const ending of ["", ".next"])
+      await symlink(elsewhere, join(folder, `cellkit-router-a.fingerprint${ending}`));
+    await replicas.look();
+    expect(await readFile(elsewhere, "utf8")).toBe("precious");
+    expect((await notes.list()).map(({ replica }) => replica)).toEqual(["a"]);
+    await replicas.close();
+  });
+
+  it("a note that cannot be put in its place leaves nothing behind", async () => {
+    const notes = await open();
+    const folder = join(directory, "cellkit-router");
+    await mkdir(join(folder, "cellkit-router-a.fingerprint"), { recursive: true });
+    await expect(notes.write("a", "{}")).rejects.toMatchObject({ code: expect.stringMatching(/^E/) });
+    expect(await readdir(folder)).toEqual(["cellkit-router-a.fingerprint"]);
+  });
+
   it("what a replica that died left half written is taken away after an hour, and not before", async () => {
     const { replicas } = await watch("a");
     await replicas.look();
     const folder = join(directory, "cellkit-router");
-    for (const [name, ageMs] of [["old", 3_700_000] as const, ["new", 0] as const]) {
-      const path = join(folder, `cellkit-router-${name}.fingerprint.next`);
+    const uuid = "00000000-0000-4000-8000-000000000000";
+    for (const [name, ageMs] of [
+      ["old.fingerprint.next", 3_700_000],
+      [`old.fingerprint.${uuid}.next`, 3_700_000],
+      [`new.fingerprint.${uuid}.next`, 0],
+    ] as const) {
+      const path = join(folder, `cellkit-router-${name}`);
       await writeFile(path, "{");
       const when = new Date(Date.now() - ageMs);
       await utimes(path, when, when);
@@ -203,7 +245,7 @@ describe("replicas on one ledger", () => {
     await replicas.look();
     expect((await readdir(folder)).sort()).toEqual([
       "cellkit-router-a.fingerprint",
-      "cellkit-router-new.fingerprint.next",
+      `cellkit-router-new.fingerprint.${uuid}.next`,
     ]);
     await replicas.close();
   });
