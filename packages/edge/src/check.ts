@@ -1,12 +1,9 @@
 // `--check`: everything that can be known without listening.
 import { connect } from "node:net";
-import type { Logger } from "@cellkit/daemon";
-import { type CertificateFiles, dateProblem, readCertificate } from "./certificate.ts";
+import { type CertificateFiles, certificateAge, certificateDateProblem, type Logger } from "@cellkit/daemon";
+import { readCertificate } from "./certificate.ts";
 import type { BackendOrigin } from "./core/backend-origin.ts";
 import { CertificateError, CheckFailedError } from "./errors.ts";
-
-/** How long before its end a certificate is warned of. */
-const warnBeforeMs = 14 * 24 * 3_600_000;
 
 /** What is checked. */
 export interface CheckOptions {
@@ -31,10 +28,10 @@ export async function checkEdge({ files, backend, dialTimeoutMs = 5_000, log }: 
 async function certificateProblem(files: CertificateFiles, log: Logger): Promise<string | undefined> {
   try {
     const pair = await readCertificate(files);
-    const problem = dateProblem(pair, Date.now());
+    const problem = certificateDateProblem(pair, Date.now());
     if (problem !== undefined) return `the certificate ${files.certPath} ${problem}`;
     const validTo = new Date(pair.validToMs).toISOString();
-    if (pair.validToMs - Date.now() < warnBeforeMs) log.warn({ validTo }, "the certificate expires soon");
+    if (certificateAge(pair, Date.now()) === "ending") log.warn({ validTo }, "the certificate expires soon");
     else log.info({ validTo }, "the certificate is good");
     return undefined;
   } catch (error) {

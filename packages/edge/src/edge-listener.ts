@@ -4,9 +4,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type Address, ListenError, type Logger } from "@cellkit/daemon";
+import {
+  type Address,
+  type CertificatePair,
+  certificateTlsOptions,
+  ListenError,
+  type Logger,
+} from "@cellkit/daemon";
 import { Backend } from "./backend.ts";
-import type { CertificatePair } from "./certificate.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { type AllowedRoute, allowedRoutes, type EdgeMode, type IdGrammar } from "./core/allowlist.ts";
 import type { BackendOrigin } from "./core/backend-origin.ts";
@@ -34,6 +39,8 @@ export interface EdgeCounts {
   cut: number;
   refused: Partial<Record<Refusal, number>>;
   handshakeFailures: number;
+  /** Connections past twice the cap, closed without a handshake. */
+  dropped: number;
 }
 
 /** How often deadlines are looked at. */
@@ -50,6 +57,7 @@ export class EdgeListener {
     cut: 0,
     refused: {},
     handshakeFailures: 0,
+    dropped: 0,
   };
   readonly backend: Backend;
   readonly #log: Logger;
@@ -68,12 +76,8 @@ export class EdgeListener {
     this.#log = options.log;
     this.#routes = allowedRoutes(options.mode ?? "parent", options.ids);
     this.backend = new Backend(options.backend, limits);
-    const needsClient = options.certificate.clientCa !== undefined;
     this.#server = createServer({
-      ...tlsOptions(options.certificate),
-      ALPNProtocols: ["http/1.1"],
-      requestCert: needsClient,
-      rejectUnauthorized: needsClient,
+      ...certificateTlsOptions(options.certificate),
       handshakeTimeout: limits.headTimeoutMs,
       maxHeaderSize: maxHeadBytes,
       headersTimeout: limits.headTimeoutMs,
@@ -86,6 +90,9 @@ export class EdgeListener {
     this.#server.maxHeadersCount = 0;
     this.#server.maxConnections = 2 * limits.connectionCount;
     this.#server
+      .on("drop", () => {
+        this.counts.dropped += 1;
+      })
       .on("secureConnection", (socket) => this.#connected(socket))
       .on("request", (request, response) => this.#serve(request, response, false))
       .on("checkContinue", (request, response) => this.#serve(request, response, true))
@@ -119,7 +126,7 @@ export class EdgeListener {
 
   /** Connections from here on get this certificate; those that are open keep theirs. */
   useCertificate(certificate: CertificatePair): void {
-    this.#server.setSecureContext(tlsOptions(certificate));
+    this.#server.setSecureContext(certificateTlsOptions(certificate));
   }
 
   /** Stops accepting, lets requests that run end, and closes what is left when the signal says so. Idempotent. */
@@ -226,11 +233,6 @@ export class EdgeListener {
       if (ratio >= giveUpRatio && !exchange.giveUp() && ratio >= 1) exchange.destroy();
     }
   }
-}
-
-/** `minVersion` goes into each context: one without it would take the library's own. */
-function tlsOptions({ cert, key, clientCa }: CertificatePair) {
-  return { cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }), minVersion: "TLSv1.3" } as const;
 }
 
 /** undefined: nobody is there to be told. */

@@ -1,6 +1,5 @@
 // `GET /metrics`: read from the listener when somebody asks.
-import { createMetrics, type Metrics } from "@cellkit/daemon";
-import type { CertificateWatch } from "./certificate-watch.ts";
+import { addCertificateMetrics, type CertificateWatch, createMetrics, type Metrics } from "@cellkit/daemon";
 import { type Refusal, refusals } from "./core/refusal.ts";
 import type { EdgeListener } from "./edge-listener.ts";
 
@@ -46,13 +45,12 @@ export function createEdgeMetrics({ version, listener, watch }: EdgeMetricsSourc
     "TLS handshakes that failed since the start.",
     () => listener.counts.handshakeFailures,
   );
-  gauge(
-    "certificate_expiry_timestamp_seconds",
-    "When the certificate in use ends.",
-    () => watch.current.validToMs / 1_000,
+  metrics.counter(
+    "connections_dropped_total",
+    "Connections past twice the cap, closed without a handshake.",
+    [],
+    { count: () => listener.counts.dropped },
   );
-  gauge("certificate_reload_failing", "1 while the files hold a pair that cannot be used.", () =>
-    Number(watch.problem !== undefined),
-  );
+  addCertificateMetrics(metrics, watch);
   return metrics;
 }

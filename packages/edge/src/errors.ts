@@ -6,7 +6,8 @@ export abstract class EdgeError extends Error {
 
 /**
  * Certificate, key or client CA cannot be used: absent, unreadable, not PEM, or not of each other. At a start the daemon ends
- * with 1; on a change while it runs the pair in use stays. The message names the file, never its content.
+ * with 1; on a change while it runs, for which the dates count as well, the pair in use stays. The message names the file, never its
+ * content; `cause` is the `CertificateFileError` of `@cellkit/daemon`.
  */
 export class CertificateError extends EdgeError {
   override readonly name = "CertificateError";

@@ -1,13 +1,14 @@
 // One edge: its parts, the order in which they start, and the order in which they stop.
 import {
+  CertificateWatch,
+  certificateDateProblem,
   createHttpServer,
   type DaemonContext,
   type Metrics,
   type RunningDaemon,
   StopSequence,
 } from "@cellkit/daemon";
-import { dateProblem, readCertificate } from "./certificate.ts";
-import { CertificateWatch } from "./certificate-watch.ts";
+import { certificateError, readCertificate } from "./certificate.ts";
 import { checkEdge } from "./check.ts";
 import type { EdgeConfig } from "./config.ts";
 import { EdgeListener } from "./edge-listener.ts";
@@ -27,7 +28,7 @@ export async function startEdge(context: DaemonContext<EdgeConfig>, version: str
     return { stop: () => new StopSequence().run() };
   }
   const certificate = await readCertificate(files);
-  const wrongDate = dateProblem(certificate, Date.now());
+  const wrongDate = certificateDateProblem(certificate, Date.now());
   if (wrongDate !== undefined) log.error(`the certificate ${wrongDate}: clients will refuse it`);
 
   const mode = config.executionRouter ? "execution" : "parent";
@@ -44,11 +45,13 @@ export async function startEdge(context: DaemonContext<EdgeConfig>, version: str
         "new certificate in use",
       );
     },
-    onProblem: (error) =>
+    onProblem(problem) {
+      const error = certificateError(problem);
       log.error(
         { code: error.code },
         `${error.message}; the certificate in use stays until the files are good`,
-      ),
+      );
+    },
   });
   defer("the watch over the certificate", () => watch.close());
 

@@ -229,7 +229,11 @@ describe("the connections of clients", () => {
     ]);
     expect(edge.backend.connections.ever).toBe(0);
     const further = await Promise.all([edge.client(), edge.client()]);
-    await expect(edge.client()).rejects.toMatchObject({ code: "ECONNRESET" });
+    expect(edge.listener.counts.dropped).toBe(0);
+    for (const count of [1, 2]) {
+      await expect(edge.client()).rejects.toMatchObject({ code: "ECONNRESET" });
+      expect(edge.listener.counts.dropped).toBe(count);
+    }
     for (const client of [...served, ...further]) client[Symbol.dispose]();
     await until("room", () => edge.listener.open.connections === 0);
     using later = await edge.client();

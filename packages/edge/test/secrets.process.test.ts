@@ -85,9 +85,7 @@ it.each(deaths)(
     for (const report of [asked, died]) expect(report).toContain(files.key);
     expect(edge.lines.join("\n")).toContain("Writing Node.js report to file");
     const everything = [...edge.lines, client.text, metrics, asked, died].join("\n");
-    const secrets = keys.flatMap((key) =>
-      key.split("\n").filter((line) => /^[\w+/=]{16,}$/.test(line)),
-    );
+    const secrets = keys.flatMap((key) => key.split("\n").filter((line) => /^[\w+/=]{16,}$/.test(line)));
     expect(secrets.length).toBeGreaterThan(3);
     for (const secret of [bearer, ...secrets]) expect(everything).not.toContain(secret);
   },

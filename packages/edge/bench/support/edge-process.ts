@@ -17,7 +17,7 @@ async function startEdge(): Promise<number> {
     backend: parseBackendOrigin(origin) as BackendOrigin,
     certificate: {
       ...{ cert: Buffer.from(cert), key: Buffer.from(key), clientCa: undefined },
-      ...{ validFromMs: 0, validToMs: 0, fingerprint: "" },
+      ...{ validFromMs: 0, validToMs: 0, names: undefined, fingerprint: "" },
     },
     log: createLogger({ name: "edge" }),
   });

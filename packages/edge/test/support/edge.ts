@@ -1,8 +1,7 @@
 // An edge in this process, in front of a recording backend, with a log that tests can read.
 import { randomUUID } from "node:crypto";
 import type { ConnectionOptions } from "node:tls";
-import { createLogger } from "@cellkit/daemon";
-import type { CertificatePair } from "../../src/certificate.ts";
+import { type CertificatePair, createLogger } from "@cellkit/daemon";
 import { EdgeListener, type EdgeListenerOptions } from "../../src/edge-listener.ts";
 import { TestCa, type TestPair } from "./certificates.ts";
 import { type Answer, RawBackend } from "./raw-backend.ts";
@@ -74,6 +73,7 @@ export function pairOf({ cert, key }: TestPair, clientCa?: TestCa): CertificateP
     clientCa: clientCa === undefined ? undefined : Buffer.from(clientCa.cert),
     validFromMs: 0,
     validToMs: Number.MAX_SAFE_INTEGER,
+    names: undefined,
     fingerprint: "",
   };
 }
