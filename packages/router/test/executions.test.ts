@@ -58,6 +58,8 @@ describe("a submission", () => {
     ["the answer is not UTF-8", () => Buffer.from("HTTP/1.1 202 OK\r\n\r\n\xff", "latin1")],
     ["the answer is too large", () => `HTTP/1.1 202 OK\r\n\r\n${"x".repeat(5_000)}`],
     ["nothing comes", () => "hang"],
+    ["the status is none", () => "HTTP/1.1 0202 OK\r\n\r\n{}"],
+    ["a line comes before the status", () => "\r\nHTTP/1.1 202 OK\r\n\r\n{}"],
   ])("is uncertain and never sent again when %s", async (_fault, answer) => {
     await using backend = await ScriptedBackend.open(posting(answer));
     await using router = await openTestRouter([backend], {
@@ -244,6 +246,34 @@ describe("calls about an execution", () => {
     expect((await router.read("/v1/executions/run-2"))?.status).toBe(200);
     expect(router.router.counts().running).toBe(2);
     await Promise.all(waiting);
+  });
+
+  it.each([
+    ["behind an empty line", (answer: string) => `\r\n${answer}`],
+    ["behind a 103", (answer: string) => `HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n${answer}`],
+    ["behind a 100", (answer: string) => `HTTP/1.1 100 Continue\r\n\r\n${answer}`],
+    ["with a zero before it", (answer: string) => answer.replace(" 404 ", " 0404 ")],
+  ])("never say that an id was not claimed: an owner's 404 %s stays hidden", async (_how, hide) => {
+    await using backend = await ScriptedBackend.open(() =>
+      hide(jsonAnswer(404, { error: "unknown execution" })),
+    );
+    for (const keepAlive of [false, true]) {
+      await using router = await openTestRouter([backend], { keepAlive });
+      await router.ledger.claim("run-1", "x", async () => backend.origin);
+      for (const path of ["/v1/executions/run-1", "/v1/executions/run-1/audit"]) {
+        const answer = await router.read(path);
+        expect([answer?.status, json(answer)]).toEqual([503, lost]);
+        expect(answer?.text).not.toContain("unknown execution");
+      }
+    }
+  });
+
+  it("are answered from the last head on, without those of 1xx before it", async () => {
+    const answer = jsonAnswer(200, { requestId: "run-1" });
+    await using backend = await ScriptedBackend.open(() => `HTTP/1.1 100 Continue\r\n\r\n${answer}`);
+    await using router = await openTestRouter([backend]);
+    await router.ledger.claim("run-1", "x", async () => backend.origin);
+    expect((await router.read("/v1/executions/run-1"))?.text).toBe(answer);
   });
 
   it("show no token to an owner that is not configured", async () => {

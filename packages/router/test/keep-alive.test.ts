@@ -154,6 +154,30 @@ describe("connections to a dispatcher", () => {
     expect(dispatcher.calls.at(-1)?.connection).toBe(2);
   });
 
+  it("carry nobody's second answer to the call of another, however late it comes", async () => {
+    await using dispatcher = await openKeeping((path) => `{"requestId":"${path.split("/").at(-1)}"}`);
+    await using router = await open(dispatcher, true);
+    for (const id of ["run-1", "run-2"]) await router.submit(id);
+    // The second answer comes when the connection was taken again: before the one that is asked for.
+    dispatcher.cut = (socket) => {
+      if (dispatcher.sockets.indexOf(socket) !== 0) return false;
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 32\r\n\r\n{"requestId":"run-1","x":"late"}');
+      return true;
+    };
+    const answer = await router.read("/v1/executions/run-2");
+    expect(answer?.body).toBe('{"requestId":"run-2"}');
+    expect(dispatcher.calls.slice(-2).map(({ connection }) => connection)).toEqual([0, 3]);
+    await until("the end of the first connection", () => dispatcher.sockets[0]?.destroyed, 2_000);
+  });
+
+  it("whose answer does not begin as HTTP does end at once", async () => {
+    await using dispatcher = await openKeeping();
+    await using router = await open(dispatcher, true);
+    await router.submit("run-1");
+    dispatcher.cut = (socket) => socket.write("\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    expect((await router.read("/v1/executions/run-1"))?.status).toBe(503);
+  });
+
   it.runIf(inject("size") === "long")("that nobody uses are ended after four seconds", async () => {
     await using dispatcher = await openKeeping();
     await using router = await open(dispatcher, true);
@@ -193,7 +217,7 @@ describe("connections to a dispatcher", () => {
   });
 
   it("carry an answer of several packets wholly", async () => {
-    const record = JSON.stringify({ output: "é".repeat(300_000) });
+    const record = JSON.stringify({ requestId: "run-1", output: "é".repeat(300_000) });
     await using dispatcher = await openKeeping((path) => (path.endsWith("run-1") ? record : "{}"));
     await using router = await open(dispatcher, true);
     await router.submit("run-1");

@@ -125,7 +125,8 @@ export class Dispatchers {
       kind === "cancel"
         ? ({ method: "POST", path, host: origin, body: new Uint8Array() } as const)
         : ({ method: "GET", path, host: origin } as const);
-    return this.#exchange(kind, origin, { call, token });
+    // Records, audits and cancellations name their execution.
+    return this.#exchange(kind, origin, { call, token, mark: `"${id}"` });
   }
 
   /** @throws BackendError (CELLKIT_ROUTER_BACKEND) */
@@ -198,7 +199,6 @@ export class Dispatchers {
   }
 
   async #exchange(kind: BackendCallKind, backend: string, parts: CallParts): Promise<BackendAnswer> {
-    const { call, token, bounds = this.#bounds } = parts;
     const startedMs = performance.now();
     const emit = (status: number | undefined, problem: string | undefined) =>
       this.#emit({
@@ -211,7 +211,7 @@ export class Dispatchers {
       });
     this.#guard.begin(backend, startedMs);
     try {
-      const answer = await this.#send(kind, backend, { call, token, bounds });
+      const answer = await this.#send(kind, backend, parts);
       this.#guard.end(backend, true, performance.now());
       emit(answer.status, undefined);
       return answer;
@@ -222,14 +222,14 @@ export class Dispatchers {
     }
   }
 
-  async #send(kind: BackendCallKind, backend: string, parts: Required<CallParts>): Promise<BackendAnswer> {
-    const { call, token, bounds } = parts;
+  async #send(kind: BackendCallKind, backend: string, parts: CallParts): Promise<BackendAnswer> {
+    const { call, token, bounds = this.#bounds, mark } = parts;
     const parsed = parseOrigin(backend);
     if ("problem" in parsed) throw new BackendError(backend, `is ${parsed.problem}`, "no");
     // What may be sent twice may be sent on a connection that could be closed already.
     const kept = kind === "submit" || kind === "prewarm" ? undefined : this.#kept;
     const sent = encodeCall({ ...call, keepAlive: kept !== undefined }, token);
-    return exchange(parsed, sent, { bounds, context: this.#context, kept });
+    return exchange(parsed, sent, { bounds, context: this.#context, kept, mark });
   }
 }
 
@@ -238,6 +238,8 @@ interface CallParts {
   readonly call: BackendCall;
   readonly token: Uint8Array;
   readonly bounds?: ExchangeBounds;
+  /** See `ExchangeOptions`. */
+  readonly mark?: string;
 }
 
 function bodyOf(answer: BackendAnswer): string {

@@ -2,14 +2,8 @@
 // freely, on a connection that was kept and turns out to have been closed.
 import { isUtf8 } from "node:buffer";
 import { connect, type LookupFunction, type Socket } from "node:net";
-import {
-  type AnswerFraming,
-  announcedBytes,
-  bodyStart,
-  closingHead,
-  framingOf,
-  statusOf,
-} from "../core/backend-call.ts";
+import { type AnswerHead, readAnswerHead } from "../core/answer-head.ts";
+import { type AnswerFraming, announcedBytes, closingHead, framingOf } from "../core/backend-call.ts";
 import type { BackendOrigin } from "../core/origin.ts";
 import { BackendError } from "../errors.ts";
 import { AnswerBytes } from "./answer-bytes.ts";
@@ -18,9 +12,8 @@ import type { KeptConnections } from "./kept-connections.ts";
 
 /** A dispatcher's whole answer. */
 export interface BackendAnswer {
-  /** 502 where its first line says none. */
   readonly status: number;
-  /** As it came, status line and headers included. */
+  /** As it came, status line and headers included, but without heads of 1xx before it. */
   readonly bytes: Buffer;
   /** Where its body begins in `bytes`. */
   readonly bodyAt: number;
@@ -55,6 +48,11 @@ export interface ExchangeOptions {
   readonly context: ExchangeContext;
   /** For calls that may be repeated: connections that were kept, and where to keep this one. */
   readonly kept?: KeptConnections | undefined;
+  /**
+   * What stands in an answer to this call, and in no other's. On a connection that was kept, an answer without it may be one to the call
+   * before, of a dispatcher that answers twice: the call is repeated on a new one.
+   */
+  readonly mark?: string | undefined;
 }
 
 /**
@@ -79,7 +77,7 @@ interface Parts extends ExchangeOptions {
   readonly sent: Uint8Array;
 }
 
-/** @returns undefined when the connection was a kept one, and closed before a byte came */
+/** @returns undefined when the connection was a kept one, and closed before a byte came, or brought what may be another call's answer */
 function exchangeOn(kept: Socket | undefined, parts: Parts): Promise<BackendAnswer | undefined> {
   return new Promise((resolve, reject) => {
     new Exchange(parts, { kept, resolve, reject });
@@ -101,7 +99,8 @@ class Exchange {
   #announced: number | undefined;
   #budgetBytes = 0;
   #isConnected = false;
-  #headAt: number | undefined;
+  #scannedBytes = 0;
+  #head: AnswerHead | undefined;
   #framing: AnswerFraming | undefined;
   #timer: NodeJS.Timeout | undefined;
   readonly #totalTimer: NodeJS.Timeout;
@@ -169,33 +168,54 @@ class Exchange {
 
   /** Ends it where the answer is whole though the connection is not closed. */
   #endIfWhole(): void {
-    this.#headAt ??= bodyStart(this.#answer.whole);
-    if (this.#headAt === undefined) return;
-    this.#framing ??= framingOf(this.#answer.whole.toString("latin1", 0, this.#headAt - 4));
-    if (this.#framing.bytes === this.#answer.length) this.#end(this.#framing.keeps);
+    if (!this.#readHead() || this.#head === undefined) return;
+    const { at, bodyAt } = this.#head;
+    this.#framing ??= framingOf(this.#answer.whole.toString("latin1", at, bodyAt - 4));
+    const { bytes, keeps } = this.#framing;
+    if (bytes !== undefined && at + bytes === this.#answer.length) this.#end(keeps);
+  }
+
+  /** Whether what came may be an answer; if it is none, the exchange has failed. */
+  #readHead(): boolean {
+    if (this.#head !== undefined) return true;
+    const read = readAnswerHead(this.#answer.whole, this.#scannedBytes);
+    if (read.kind === "head") this.#head = read;
+    else if (read.kind === "more") this.#scannedBytes = read.at;
+    else this.#fail("answered what does not begin as HTTP does");
+    return read.kind !== "none";
   }
 
   /** What a caller gets: the answer as it came, unless it says that its connection stays. */
-  #finished(bytes: Buffer, bodyAt: number, isKept: boolean): BackendAnswer {
-    const status = statusOf(bytes);
-    if (!isKept) return { status, bytes, bodyAt };
-    const head = Buffer.from(`${closingHead(bytes.toString("latin1", 0, bodyAt - 4))}\r\n\r\n`, "latin1");
-    return { status, bytes: Buffer.concat([head, bytes.subarray(bodyAt)]), bodyAt: head.length };
+  #finished({ status, at, bodyAt }: AnswerHead, isKept: boolean): BackendAnswer {
+    const bytes = this.#answer.whole.subarray(at);
+    if (!isKept) return { status, bytes, bodyAt: bodyAt - at };
+    const head = closingHead(bytes.toString("latin1", 0, bodyAt - at - 4));
+    const headBytes = Buffer.from(`${head}\r\n\r\n`, "latin1");
+    return {
+      status,
+      bytes: Buffer.concat([headBytes, bytes.subarray(bodyAt - at)]),
+      bodyAt: headBytes.length,
+    };
   }
 
   #end(isKept = false): void {
-    if (this.#ends.kept !== undefined && this.#answer.length === 0) {
+    const isReused = this.#ends.kept !== undefined;
+    if (isReused && this.#answer.length === 0) {
       this.#finish(false);
       this.#ends.resolve(undefined);
       return;
     }
+    if (!this.#readHead()) return;
+    const { mark } = this.#parts;
     const bytes = this.#answer.whole;
-    const bodyAt = bodyStart(bytes);
-    if (bodyAt === undefined) this.#fail("closed before the head of its answer was whole");
+    if (this.#head === undefined) this.#fail("closed before the head of its answer was whole");
     else if (!isUtf8(bytes)) this.#fail("answered what is not UTF-8");
-    else {
+    else if (isReused && mark !== undefined && !bytes.includes(mark, this.#head.bodyAt)) {
+      this.#finish(false);
+      this.#ends.resolve(undefined);
+    } else {
       this.#finish(isKept);
-      this.#ends.resolve(this.#finished(bytes, bodyAt, isKept));
+      this.#ends.resolve(this.#finished(this.#head, isKept));
     }
   }
 

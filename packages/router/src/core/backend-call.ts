@@ -1,4 +1,5 @@
 // Calls to dispatchers as they go over the wire (execution API, section 4.5). Old dispatchers read some names with exact case.
+import { readAnswerHead } from "./answer-head.ts";
 
 /** One call. */
 export interface BackendCall {
@@ -23,32 +24,17 @@ export function encodeCall(call: BackendCall, token: Uint8Array): Uint8Array {
   return body === undefined ? Buffer.from(head) : Buffer.concat([Buffer.from(head), body]);
 }
 
-/** The status of an answer: the second word of its first line, 502 where that is none. */
-export function statusOf(answer: Uint8Array): number {
-  const start = Buffer.from(answer.buffer, answer.byteOffset, Math.min(answer.length, 256)).toString(
-    "latin1",
-  );
-  const [line = ""] = start.split(/[\r\n]/, 1);
-  const [, word = ""] = line.split(/\s+/, 2);
-  return /^\d{3}$/.test(word) ? Number(word) : 502;
-}
-
-/** Where the body of an answer begins; undefined where its head has no end, which makes it no answer. */
-export function bodyStart(answer: Uint8Array): number | undefined {
-  const at = Buffer.from(answer.buffer, answer.byteOffset, answer.length).indexOf("\r\n\r\n");
-  return at === -1 ? undefined : at + 4;
-}
-
 /**
  * How long an answer says that it is, head included; undefined where its begin does not say it. A hint about the room that it will take:
  * where it ends is told by its connection.
  */
 export function announcedBytes(begin: Uint8Array): number | undefined {
-  const at = bodyStart(begin);
-  if (at === undefined) return undefined;
-  const head = Buffer.from(begin.buffer, begin.byteOffset, at).toString("latin1");
+  const read = readAnswerHead(begin);
+  if (read.kind !== "head") return undefined;
+  const { at, bodyAt } = read;
+  const head = Buffer.from(begin.buffer, begin.byteOffset + at, bodyAt - at).toString("latin1");
   const [, length] = /\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*\r\n/i.exec(head) ?? [];
-  return length === undefined ? undefined : at + Number(length);
+  return length === undefined ? undefined : bodyAt + Number(length);
 }
 
 /** How an answer ends, for connections that may be kept. */

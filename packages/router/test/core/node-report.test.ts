@@ -1,6 +1,6 @@
 import { isEligible } from "@cellkit/execution/contract";
 import { describe, expect, it } from "vitest";
-import { bodyStart, closingHead, encodeCall, framingOf, statusOf } from "../../src/core/backend-call.ts";
+import { closingHead, encodeCall, framingOf } from "../../src/core/backend-call.ts";
 import { capabilitiesOf } from "../../src/core/capabilities.ts";
 import { parseHealth, parseReport } from "../../src/core/node-report.ts";
 import { vectors } from "../support/vectors.ts";
@@ -141,23 +141,6 @@ describe("a call on the wire", () => {
     expect(Buffer.from(sent).toString()).toBe(
       "GET /v1/health HTTP/1.1\r\nHost: http://n\r\nAuthorization: Bearer secret\r\nConnection: close\r\n\r\n",
     );
-  });
-
-  it.each([
-    ["HTTP/1.1 202 OK\r\n\r\n", 202],
-    ["HTTP/1.1 503\r\n\r\n", 503],
-    ["x 200 y\r\n\r\n", 200],
-    ["HTTP/1.1 2xx OK\r\n\r\n", 502],
-    ["HTTP/1.1 2000 OK\r\n\r\n", 502],
-    ["garbage\r\n200 x\r\n\r\n", 502],
-    ["\r\n\r\n", 502],
-  ])("is answered %j with status %i", (answer, status) => {
-    expect(statusOf(Buffer.from(answer))).toBe(status);
-  });
-
-  it("has an answer once its head is whole", () => {
-    expect(bodyStart(Buffer.from("a\r\n\r\nb"))).toBe(5);
-    expect(bodyStart(Buffer.from("a\r\n\r"))).toBeUndefined();
   });
 
   it("may leave the connection open", () => {
