@@ -42,8 +42,8 @@ export class AttemptFailure extends Error {
   /** Whether another try may well succeed. */
   readonly passing: boolean;
 
-  constructor(problem: string, { passing }: { passing: boolean }) {
-    super(problem);
+  constructor(problem: string, { passing, ...options }: ErrorOptions & { passing: boolean }) {
+    super(problem, options);
     this.passing = passing;
   }
 }
@@ -52,6 +52,8 @@ export class AttemptFailure extends Error {
 export const UNIQUE_VIOLATION = "23505";
 /** There is no such table. */
 export const UNDEFINED_TABLE = "42P01";
+/** A column that the grouped ones do not determine: those are no primary key, or one that is checked at the end of a transaction. */
+export const GROUPING_ERROR = "42803";
 /** There is no such column. */
 export const UNDEFINED_COLUMN = "42703";
 /** The table is there; two racing creators can see the other two states in its place. */

@@ -53,10 +53,17 @@ export class Looks {
         checkMarker(answer, this.#statements.ledgerId);
         return readRows(answer);
       }, undefined);
-      const found = new Map(rows.map((row) => [row.entry.key, row]));
+      const found = new Map<string, Row>();
+      for (const row of rows) found.set(row.entry.key, found.has(row.entry.key) ? withoutOwner(row) : row);
       for (const { key, resolve } of group) resolve(found.get(key));
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
   }
+}
+
+/** One of several rows of a key, as a table that lost its primary key can have: which of them is the owner's, nobody knows. */
+function withoutOwner(row: Row): Row {
+  const problem = "it has several rows: its table was without a primary key";
+  return { ...row, entry: { ...row.entry, owner: undefined, problem } };
 }

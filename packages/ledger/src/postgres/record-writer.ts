@@ -1,8 +1,8 @@
 /** How a record gets into the table exactly once, whatever happens to the connection. */
 import type { Owner } from "../ledger.ts";
 import type { Ask, CallState } from "./connections.ts";
-import { AttemptFailure, sqlState, UNIQUE_VIOLATION } from "./failure.ts";
-import { checkMarker, type LedgerStatements, readTotal } from "./table.ts";
+import { AttemptFailure, GROUPING_ERROR, sqlState, UNIQUE_VIOLATION } from "./failure.ts";
+import { checkMarker, KEY_COLUMNS, type LedgerStatements, readTotal } from "./table.ts";
 
 /** A record to be written, and the nonce that is its writer's alone. */
 export interface NewRecord {
@@ -31,7 +31,7 @@ export async function insertRecord(
     if (count !== 1) await explainUnwritten(statements, ask, state);
     return "written";
   } catch (error) {
-    if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+    if (sqlState(error) !== UNIQUE_VIOLATION) throw explainRefusal(error);
   }
   return (await confirmRecord(statements, { key, nonce }, ask, state)) ? "written" : "taken";
 }
@@ -58,7 +58,7 @@ export async function insertRecordBelow(
     const { count } = await ask({ ...statements.insert(key, owner, nonce), commits: false });
     if (count !== 1) await explainUnwritten(statements, ask, state);
   } catch (error) {
-    if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+    if (sqlState(error) !== UNIQUE_VIOLATION) throw explainRefusal(error);
     await ask({ text: "ROLLBACK" });
     return "taken";
   }
@@ -78,6 +78,16 @@ async function explainUnwritten(statements: LedgerStatements, ask: Ask, state: C
   throw new AttemptFailure(
     "the server took the statement and did not write the row; remove triggers and rules from the ledger's table",
     { passing: false },
+  );
+}
+
+/** A table without its primary key, which would have let the row in beside another one; any other error as it is. */
+function explainRefusal(error: unknown): unknown {
+  if (sqlState(error) !== GROUPING_ERROR) return error;
+  return new AttemptFailure(
+    `its table has no primary key (${KEY_COLUMNS.join(", ")}) any more, or a DEFERRABLE one, so that one id could be claimed twice: ` +
+      "restore the table with its key (cellkit ledger sql prints it). Where copies of it were written to without, look for keys that occur twice first",
+    { passing: false, cause: error },
   );
 }
 

@@ -2,6 +2,7 @@
  * The one table of all ledgers of a database, and every statement on it: SQL as the standard has it, except that FETCH FIRST
  * and EXTRACT take parameters and EPOCH as PostgreSQL and its relatives know them. A lost race is a violated primary key, not an
  * ON CONFLICT clause; a table made by somebody else meanwhile is an error that is read, not IF NOT EXISTS (which fails in a race).
+ * That the key is there, each claim proves by a GROUP BY; see `insert`.
  */
 
 import { parseRecord } from "../core/record.ts";
@@ -114,12 +115,17 @@ export function ledgerStatements(table: string, ledger: string, ledgerId: string
         `WHERE ledger = $1 AND record_key IN ('${MARKER_KEY}', ${parameters(2, keys.length)})`,
       values: [ledger, ...keys],
     }),
-    /** One claim, one round trip: it stands or fails by the primary key, and writes nothing where this ledger's marker is not. */
+    /**
+     * One claim, one round trip: it stands or fails by the primary key, and writes nothing where this ledger's marker is not. A column that
+     * is not grouped by may stand in HAVING only where the grouped ones are a primary key that is looked at for each row (SQL:1999,
+     * feature T301), so that the server refuses the statement, see GROUPING_ERROR in failure.ts, on a table that has lost its key.
+     */
     insert: (key: string, owner: Owner, nonce: string): Statement => ({
       text:
         `INSERT INTO ${table} (${INSERTED}) ` +
         `SELECT ledger, ${text(2)}, 1, ${text(3)}, ${text(4)}, ${text(5)}, FALSE, CURRENT_TIMESTAMP ` +
-        `FROM ${table} WHERE ledger = $1 AND record_key = '${MARKER_KEY}' AND claim_nonce = $6`,
+        `FROM ${table} WHERE ledger = $1 AND record_key = '${MARKER_KEY}' ` +
+        `GROUP BY ${KEY_COLUMNS.join(", ")} HAVING claim_nonce = $6`,
       values: [ledger, key, owner.backend, owner.bodyHash, nonce, ledgerId],
       commits: true,
     }),
