@@ -1,5 +1,5 @@
 export type { CallKind } from "./core/call.ts";
-export type { CallMatch, Fault, Moment } from "./core/fault.ts";
+export type { CallMatch, Fault, Moment, RefusalFault } from "./core/fault.ts";
 export { chunks, httpMessages, lengthPrefixed, lines, type MessageEndFn } from "./core/message-ends.ts";
 export type { RunEnd } from "./core/run-end.ts";
 export type { ScriptStep } from "./core/script.ts";

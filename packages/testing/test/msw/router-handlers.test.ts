@@ -214,6 +214,7 @@ describe("what a router refuses before it looks at its ledger", () => {
     ["GET", "/v1/executions/a", {}, "", 401, "unauthorized"],
     ["GET", "/v1/executions/a?x=1", { authorization }, "", 404, "not found"],
     ["GET", "/v1/health", { authorization }, "", 404, "not found"],
+    ["GET", "/v1/executions/a", { authorization: `${authorization.slice(0, -1)}x` }, "", 401, "unauthorized"],
     ["GET", "/", {}, "", 401, "unauthorized"],
     ["GET", "/", { authorization }, "", 404, "not found"],
     ["POST", "/v2/executions", { authorization }, "x", 404, "not found"],
