@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // `cellkit-celld`: one node of a fleet.
-import { packageVersion, runDaemon } from "@cellkit/daemon";
+import { exitCodeMeanings, packageVersion, runDaemon } from "@cellkit/daemon";
 import { celldOptions } from "./config.ts";
 import { otherVariables } from "./environment.ts";
 import { startNode } from "./wiring.ts";
@@ -16,6 +16,7 @@ await runDaemon({
   schema: celldOptions,
   envPrefix: "CELLD_",
   otherVariables,
+  exitCodes: exitCodeMeanings,
   helpWhenBare: true,
   examples: [
     {

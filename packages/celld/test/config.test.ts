@@ -56,8 +56,11 @@ describe("defaults", () => {
     expect(configOf(onBucket()).node).toMatch(/^[A-Za-z0-9_.-]{1,128}$/);
   });
 
-  it("nothing at all asks for help; something of ours does not", () => {
-    expect(parse([]).kind).toBe("help");
+  it("nothing at all is told with the help; something of ours is not", () => {
+    expect(() => parse([])).toThrow(
+      expect.objectContaining({ exitCode: 2, help: expect.stringMatching(/^Usage: cellkit-celld /) }),
+    );
+    expect(() => parse([], { CELLD_NODE: "a" })).toThrow(expect.objectContaining({ help: undefined }));
     expect(problemsOf([], { CELLD_NODE: "a" })[0]).toMatch(/^--bucket: is required \(or set CELLD_BUCKET\)/);
   });
 });

@@ -9,7 +9,7 @@ describe("help teaches", () => {
       ["--help"],
       [/^Usage: cellkit COMMAND/, / dev +Run a project/, / deploy +Bundle/, / bucket serve +Serve/],
     ],
-    ["cellkit bucket", ["bucket"], [/^Usage: cellkit bucket COMMAND/, / serve +Serve a directory/]],
+    ["cellkit bucket", ["bucket", "--help"], [/^Usage: cellkit bucket COMMAND/, / serve +Serve a directory/]],
     [
       "cellkit dev",
       ["dev", "--help"],
@@ -35,6 +35,18 @@ describe("help teaches", () => {
     for (const part of parts) expect(stdout.join("\n")).toMatch(part);
     expect(code).toBe(0);
   });
+});
+
+it.each([
+  ["cellkit", [], / deploy +Bundle/],
+  ["cellkit bucket", ["bucket"], / serve +Serve a directory/],
+])("%s alone lists the commands to people, and is no success", async (name, args, part) => {
+  const { code, stdout, stderr } = await run(args);
+  expect(stdout).toEqual([]);
+  expect(stderr[0]).toBe(`Usage: ${name} COMMAND [options]`);
+  expect(stderr.join("\n")).toMatch(part);
+  expect(stderr.at(-1)).toBe(`${name}: COMMAND: is required`);
+  expect(code).toBe(2);
 });
 
 it("an unknown command is told with the one that was meant, and the code is 2", async () => {

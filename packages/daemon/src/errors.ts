@@ -21,8 +21,15 @@ export class ConfigError extends DaemonError {
   /** The process ends with 2 (see {@link exitCodes}). */
   readonly exitCode = 2;
   readonly problems: readonly ConfigProblem[];
+  /** What to show before the message, where nothing was given: the text of `--help`, with a line break at its end. */
+  readonly help: string | undefined;
 
-  constructor(program: string, problems: readonly ConfigProblem[], options?: ErrorOptions) {
+  constructor(
+    program: string,
+    problems: readonly ConfigProblem[],
+    options: ErrorOptions & { help?: string } = {},
+  ) {
+    const { help, ...rest } = options;
     const lines = problems.map(({ where, value, message }) =>
       // A schema's own message may name the value already.
       value === undefined || message.includes(JSON.stringify(value))
@@ -31,8 +38,10 @@ export class ConfigError extends DaemonError {
     );
     const list = lines.length === 1 ? ` ${lines[0]}` : `\n  ${lines.join("\n  ")}`;
     const count = lines.length === 1 ? "" : ` ${lines.length} problems:`;
-    super(`${program}:${count}${list}\nRun \`${program} --help\` for all options.`, options);
+    const advice = help === undefined ? `\nRun \`${program} --help\` for all options.` : "";
+    super(`${program}:${count}${list}${advice}`, rest);
     this.problems = problems;
+    this.help = help;
   }
 }
 

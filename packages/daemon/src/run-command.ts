@@ -1,5 +1,6 @@
 import { type CommandGroup, type ParsedCommand, parseCommand } from "./core/command.ts";
 import { exitCodeOf, exitCodes } from "./core/exit-code.ts";
+import { refuseStart } from "./refuse-start.ts";
 import { ReleaseStack } from "./release-stack.ts";
 import { requireNode } from "./require-node.ts";
 import { watchSignals } from "./signals.ts";
@@ -27,7 +28,7 @@ export interface CommandProgram {
 
 /**
  * Runs one command from its first word to its exit code; ends the process itself, so the promise never settles. The
- * command's own code, else 0; 2 for bad flags; 1, or the error's `exitCode`, for an error, whose message is one line on
+ * command's own code, else 0; 2 for bad flags, and for no command, with the list of them on stderr; 1, or the error's `exitCode`, for an error, whose message is one line on
  * stderr; 130 when the first SIGINT, SIGTERM or SIGHUP made it fail, or when a second one came. Whoever reads its output and
  * has seen enough, as `head` has, ends it as a first signal does. Output that cannot be written, as on a full disk, ends it
  * with 1: nothing that was lost is told as done.
@@ -93,7 +94,6 @@ async function parseOrExit({
     process.stdout.write(parsed.text);
     return process.exit(exitCodes.clean);
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    return process.exit(exitCodeOf(error));
+    return refuseStart(error);
   }
 }

@@ -3,6 +3,7 @@ import { exitCodeOf, exitCodeOfStop, exitCodes } from "./core/exit-code.ts";
 import type { ConfigSchema } from "./core/option.ts";
 import { type ParseOptions, parseConfig } from "./core/parse-config.ts";
 import { createLogger, type LogFormat, type Logger, type LogLevel } from "./logger.ts";
+import { refuseStart } from "./refuse-start.ts";
 import { ReleaseStack } from "./release-stack.ts";
 import { requireNode } from "./require-node.ts";
 import { watchSignals } from "./signals.ts";
@@ -58,7 +59,7 @@ const START_ABORT_MS = 10_000;
 
 /**
  * Runs a daemon from its first flag to its exit code: reads the configuration, starts, waits for SIGTERM or SIGINT, stops
- * in order. Ends the process itself; the promise never settles. Exit codes: {@link exitCodes}. A second signal ends the
+ * in order. Ends the process itself; the promise never settles. Exit codes: {@link exitCodes}; a start without anything that is needed ends with 2, help on stderr. A second signal ends the
  * process at once with 130. A start that fails prints one line: the error's message. The stack of an error with one of our codes shows from log level debug on.
  */
 export async function runDaemon<S extends ConfigSchema>(
@@ -160,8 +161,7 @@ function parseOrExit<S extends ConfigSchema>(daemon: Daemon<S>) {
     process.stdout.write(parsed.text);
     return process.exit(exitCodes.clean);
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    return process.exit(exitCodeOf(error));
+    return refuseStart(error);
   }
 }
 

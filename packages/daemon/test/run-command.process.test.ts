@@ -41,11 +41,12 @@ it("bad flags end with 2 before anything runs", async () => {
   expect(text(command, "stderr")[0]).toBe("tool greet: --cod: unknown flag; did you mean --code?");
 });
 
-it("without a command it shows them all", async () => {
+it("without a command it shows them all to people, and ends with 2", async () => {
   const command = tool([]);
-  expect(await command.process.exited).toEqual({ code: 0, signal: null });
-  expect(text(command, "stdout").join("\n")).toMatch(
-    /greet {2}Print a greeting\n {2}wait {3}Wait for a signal/,
+  expect(await command.process.exited).toEqual({ code: 2, signal: null });
+  expect(text(command, "stdout")).toEqual([]);
+  expect(text(command, "stderr").join("\n")).toMatch(
+    /greet {2}Print a greeting\n {2}wait {3}Wait for a signal[\s\S]*\n\ntool: COMMAND: is required$/,
   );
 });
 

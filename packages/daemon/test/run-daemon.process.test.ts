@@ -38,6 +38,16 @@ it("its log is JSON lines on stdout, nothing is on stderr", async () => {
   expect(daemon.lines.every(({ json }) => json?.["name"] === "toy" && json["kind"] === "works")).toBe(true);
 });
 
+it("started with nothing at all it shows its help to people, what is missing below it, and ends with 2", async () => {
+  const daemon = new Toy("toy-bare", []);
+  running.push(daemon);
+  expect(await daemon.process.exited).toEqual({ code: 2, signal: null });
+  expect(new Set(daemon.lines.map(({ stream }) => stream))).toEqual(new Set(["stderr"]));
+  const lines = daemon.lines.map(({ text }) => text);
+  expect(lines[0]).toBe("Usage: toy [options]");
+  expect(lines.at(-1)).toBe("toy: --bucket: is required (or set TOY_BUCKET): Where cells live.");
+});
+
 it("a second signal ends it at once with 130", async () => {
   const daemon = toy(["--stop=hangs"]);
   await daemon.said("ready");

@@ -73,7 +73,9 @@ it("every option may come from the environment", () => {
     },
     internalListen: { host: "127.0.0.1", port: 9100 },
   });
-  expect(parse([]).kind).toBe("help");
+  expect(() => parse([])).toThrow(
+    expect.objectContaining({ exitCode: 2, help: expect.stringMatching(/^Usage: /) }),
+  );
 });
 
 describe("refused at the door", () => {

@@ -85,9 +85,10 @@ export function commandGroup<X>(summary: string, commands: CommandGroup<X>["comm
 }
 
 /**
- * Finds the command that a command line names, loads it, and reads its options. No command at all asks for the list of them.
+ * Finds the command that a command line names, loads it, and reads its options.
  *
- * @throws {@link ConfigError} (`CELLKIT_DAEMON_CONFIG`) for an unknown command, or for its options, all at once; and what loading throws
+ * @throws {@link ConfigError} (`CELLKIT_DAEMON_CONFIG`) for no command, with the list of them as its `help`; for an unknown one;
+ * for its options, all at once. And what loading throws
  */
 export async function parseCommand<X>(
   root: CommandGroup<X>,
@@ -98,8 +99,11 @@ export async function parseCommand<X>(
   let node: ListedCommand<X> | CommandGroup<X> = root;
   while (node.kind === "group") {
     const [word, ...rest] = argv;
-    if (word === undefined || word === "--help" || word === "-h")
-      return { kind: "help", text: groupHelp(node, name) };
+    if (word === undefined)
+      throw new ConfigError(name, [{ where: "COMMAND", message: "is required" }], {
+        help: groupHelp(node, name),
+      });
+    if (word === "--help" || word === "-h") return { kind: "help", text: groupHelp(node, name) };
     if (word === "--version" || word === "-V")
       return { kind: "version", text: `${identity.name} ${version}\n` };
     const words: string[] = Object.keys(node.commands);

@@ -17,14 +17,19 @@ export const exitCodes = {
 /** One of {@link exitCodes}. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** What each exit code means, for `--help` and READMEs. Pass a part of it where a program never ends with some of them. */
-export const exitCodeMeanings: Readonly<Record<number, string>> = {
+/** What the exit codes mean that every daemon has. */
+export const usualExitCodeMeanings: Readonly<Record<number, string>> = {
   0: "stopped cleanly",
   1: "failure; the last line of the log says why",
   2: "bad flags or configuration",
-  3: "fenced: lost its lease, another node may have taken over",
   4: "the drain ran out of time and something was cut off",
   130: "a second signal ended it at once",
+};
+
+/** What each exit code means, for `--help` and READMEs: those that every daemon has, and 3, which is a node's of a fleet. */
+export const exitCodeMeanings: Readonly<Record<number, string>> = {
+  ...usualExitCodeMeanings,
+  3: "fenced: lost its lease, another node may have taken over",
 };
 
 /**

@@ -3,7 +3,7 @@
 import type { z } from "zod";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { parseArguments } from "./arguments.ts";
-import { exitCodeMeanings } from "./exit-code.ts";
+import { usualExitCodeMeanings } from "./exit-code.ts";
 import { helpText } from "./help.ts";
 import { type ConfigSchema, type Option, optionsOf } from "./option.ts";
 import { didYouMean } from "./suggest.ts";
@@ -31,11 +31,14 @@ export interface ParseOptions {
   envPrefix?: string;
   /** Known variables that are no options; a name that ends in `*` stands for all that start so. Default: none. */
   otherVariables?: Readonly<Record<string, OtherVariable>>;
-  /** The table of exit codes in `--help`. Default: {@link exitCodeMeanings}. */
+  /** The table of exit codes in `--help`. Default: those of {@link exitCodeMeanings} that every daemon has, which is all but 3. */
   exitCodes?: Readonly<Record<number, string>>;
   /** Command lines worth copying, each with what it does. Default: none. */
   examples?: ReadonlyArray<{ command: string; description: string }>;
-  /** Nothing given at all (no argument, no variable of `envPrefix`) asks for help. Default: false. */
+  /**
+   * Where nothing is given at all (no argument, no variable of `envPrefix`), help is shown: as the `help` of the error where options are
+   * missing, so that a service that lost its arguments does not look like one that ended well; else as if it was asked for. Default: false.
+   */
   helpWhenBare?: boolean;
 }
 
@@ -54,15 +57,14 @@ export type Parsed<C> =
 /**
  * Reads the configuration of one program from its flags and environment.
  *
- * @throws {@link ConfigError} (`CELLKIT_DAEMON_CONFIG`) with all problems at once.
+ * @throws {@link ConfigError} (`CELLKIT_DAEMON_CONFIG`) with all problems at once; with `help` where `helpWhenBare` says so.
  * @throws {@link SchemaError} (`CELLKIT_DAEMON_SCHEMA`) when the schema itself cannot be turned into flags.
  */
 export function parseConfig<S extends ConfigSchema>(schema: S, options: ParseOptions): Parsed<z.output<S>> {
   const fields = optionsOf(schema);
   const given = parseArguments(fields, options.argv);
-  if (given.asked === "help" || (options.helpWhenBare === true && isBare(options))) {
-    return { kind: "help", text: helpText(fields, { exitCodes: exitCodeMeanings, ...options }) };
-  }
+  const help = () => helpText(fields, { exitCodes: usualExitCodeMeanings, ...options });
+  if (given.asked === "help") return { kind: "help", text: help() };
   if (given.asked === "version") return { kind: "version", text: `${options.name} ${options.version}\n` };
 
   const problems: ConfigProblem[] = [...given.problems];
@@ -83,7 +85,10 @@ export function parseConfig<S extends ConfigSchema>(schema: S, options: ParseOpt
   if (!result.success) {
     problems.push(...problemsOf(result.error.issues, fields, from, texts, problems));
   }
-  if (problems.length > 0 || !result.success) throw new ConfigError(options.name, problems);
+  const showsHelp = options.helpWhenBare === true && isBare(options);
+  if (problems.length > 0 || !result.success)
+    throw new ConfigError(options.name, problems, showsHelp ? { help: help() } : {});
+  if (showsHelp) return { kind: "help", text: help() };
   if (given.asked === "print-config")
     return { kind: "print-config", text: printed(fields, result.data, from) };
   return { kind: "config", config: result.data, from, warnings };
@@ -218,7 +223,9 @@ function messageOf({ code, message }: z.core.$ZodIssue, { kind, range }: Option)
   return `must be a whole number${range === undefined ? "" : `, ${range}`}`;
 }
 
+/** As it goes on in a sentence; an abbreviation such as TLS stays one. */
 function lowerFirst(message: string): string {
+  if (/^[A-Z]{2}/.test(message)) return message;
   return message.slice(0, 1).toLowerCase() + message.slice(1);
 }
 

@@ -42,18 +42,31 @@ it("words lead to a command, which gets its own configuration and answers with i
   expect(context.log).toEqual(["ran"]);
 });
 
+const theirList = /Commands:\n.*serve {2}Serve a directory as a bucket/;
+
 it.each([
-  ["no word", []],
   ["--help", ["--help"]],
-  ["a group alone", ["bucket"]],
+  ["-h of a group", ["bucket", "-h"]],
 ])("%s shows the commands below, and loads none", async (_, argv) => {
   const parsed = await parse(argv);
   expect(parsed).toMatchObject({ kind: "help" });
-  expect(parsed.kind === "help" && parsed.text).toMatch(
-    /Commands:\n.*serve {2}Serve a directory as a bucket/,
-  );
+  expect(parsed.kind === "help" && parsed.text).toMatch(theirList);
   expect(loadCount).toBe(0);
 });
+
+it.each([
+  ["no word", [], "tool: COMMAND: is required"],
+  ["a group alone", ["bucket"], "tool bucket: COMMAND: is required"],
+])(
+  "%s is no success: the commands below are the error's help, and none is loaded",
+  async (_, argv, message) => {
+    await expect(parse(argv)).rejects.toMatchObject({
+      ...{ code: "CELLKIT_DAEMON_CONFIG", exitCode: 2, message },
+      help: expect.stringMatching(theirList),
+    });
+    expect(loadCount).toBe(0);
+  },
+);
 
 it("a command's help names the words that lead to it and its arguments", async () => {
   const parsed = await parse(["bucket", "serve", "--help"]);

@@ -292,10 +292,39 @@ it("--version is the name and the version", () => {
   expect(parse(["--version"])).toEqual({ kind: "version", text: "toy 1.2.3\n" });
 });
 
-it("nothing at all asks for help where the program says so", () => {
-  expect(parse([], { PATH: "/bin" }, { helpWhenBare: true }).kind).toBe("help");
-  expect(() => parse([], { TOY_REGION: "x" }, { helpWhenBare: true })).toThrow(ConfigError);
-  expect(() => parse([], {})).toThrow(ConfigError);
+it("nothing at all, where something is needed, is told with the help where the program says so", () => {
+  const thrown = (env: Record<string, string>, options = {}): ConfigError => {
+    try {
+      parse([], env, options);
+    } catch (error) {
+      if (error instanceof ConfigError) return error;
+      throw error;
+    }
+    throw new TypeError("it was taken");
+  };
+  const bare = thrown({ PATH: "/bin" }, { helpWhenBare: true });
+  expect(bare.help).toMatch(/^Usage: toy \[options\]\n[\s\S]*Exit codes:[\s\S]*\n$/);
+  expect(bare).toMatchObject({ exitCode: 2, problems: thrown({}).problems });
+  expect(bare.message).not.toContain("--help");
+  expect(thrown({ TOY_REGION: "x" }, { helpWhenBare: true }).help).toBeUndefined();
+  expect(thrown({}).help).toBeUndefined();
+});
+
+it("nothing at all, where nothing is needed, asks for help where the program says so", () => {
+  const schema = z.strictObject({ n: z.int().default(1).meta({ description: "A number." }) });
+  const kindOf = (helpWhenBare: boolean) =>
+    parseConfig(schema, { ...identity, argv: [], env: {}, helpWhenBare }).kind;
+  expect(kindOf(true)).toBe("help");
+  expect(kindOf(false)).toBe("config");
+});
+
+it("a message that begins with an abbreviation keeps it", () => {
+  const schema = z
+    .strictObject({ cert: z.string().optional().meta({ description: "PEM." }) })
+    .refine(() => false, { path: ["cert"], error: "TLS needs a key" });
+  const run = (argv: string[]) => () => parseConfig(schema, { ...identity, argv, env: {} });
+  expect(run([])).toThrow("--cert: TLS needs a key");
+  expect(run(["--cert", "x"])).toThrow('--cert "x": TLS needs a key');
 });
 
 it("a rule between options names the option it puts the blame on", () => {
