@@ -1,5 +1,7 @@
 // One replica: its parts, the order in which they start, and the order in which they stop.
 import {
+  addCertificateMetrics,
+  certificateTlsOptions,
   createHttpServer,
   type DaemonContext,
   ListenError,
@@ -9,7 +11,7 @@ import {
 import type { PosixLedgerEvent, StoredLedger } from "@cellkit/ledger";
 import { createBackendList, type DiscoveryEvent } from "./backend/backend-list.ts";
 import { CapacityWatch } from "./capacity-watch.ts";
-import { readCertificate, watchCertificate } from "./certificate.ts";
+import { logWrongDate, readCertificate, watchCertificate } from "./certificate.ts";
 import type { RouterConfig } from "./config.ts";
 import {
   type CredentialFileOptions,
@@ -131,7 +133,8 @@ export async function startRouter(
   const { tlsCert, tlsKey } = config;
   const files =
     tlsCert === undefined || tlsKey === undefined ? undefined : { certPath: tlsCert, keyPath: tlsKey };
-  const tls = files === undefined ? undefined : await readCertificate(files);
+  const pair = files === undefined ? undefined : await readCertificate(files);
+  if (pair !== undefined) logWrongDate(pair, log);
 
   const router = createRouter({
     ledger,
@@ -175,19 +178,14 @@ export async function startRouter(
   const inside = await internal.listen(config.internalListen);
   const { host, port } = config.listen;
   const open = await router
-    .listen({ host, port, ...(tls === undefined ? {} : { tls }) })
+    .listen({ host, port, ...(pair === undefined ? {} : { tls: certificateTlsOptions(pair) }) })
     .catch((cause: unknown) => {
       throw new ListenError(host, port, { cause });
     });
-  if (files !== undefined) {
-    const watch = watchCertificate(files, {
-      onChange(pair) {
-        router.renewTls(pair);
-        log.info("new certificate in use");
-      },
-      onProblem: (error) => log.error({ code: error.code }, `${error.message}; the pair in use stays`),
-    });
+  if (files !== undefined && pair !== undefined) {
+    const watch = watchCertificate(files, pair, { router, log });
     defer("the watch over the certificate", () => watch.close());
+    addCertificateMetrics(figures.metrics, watch);
   }
   if (config.fingerprint) {
     const replicas = await watchReplicas(context, { ledger, credentials, events });
@@ -203,7 +201,7 @@ export async function startRouter(
     {
       listen: addressText(open),
       internal: addressText(inside),
-      tls: tls !== undefined,
+      tls: pair !== undefined,
       ledger: ledger.url,
       backends: origins.length,
     },

@@ -1,5 +1,11 @@
 import { readFileSync } from "node:fs";
-import { exitCodeMeanings, withOptionsTable } from "@cellkit/daemon";
+import {
+  addCertificateMetrics,
+  type CertificateWatch,
+  createMetrics,
+  exitCodeMeanings,
+  withOptionsTable,
+} from "@cellkit/daemon";
 import { expect, it } from "vitest";
 import * as face from "../src/index.ts";
 
@@ -23,10 +29,17 @@ it("it names every error that this package throws", () => {
   expect(rows.sort()).toEqual(names.sort());
 });
 
-it("the metrics to watch exist", () => {
+it("the metrics to watch exist", async () => {
   const source = readFileSync(new URL("../src/router-metrics.ts", import.meta.url), "utf8");
-  const named = [...readme.matchAll(/`router_([a-z_]+)/g)].map(([, name]) => name);
-  for (const name of named) expect(source).toContain(`"${name}"`);
+  const ofCertificates = createMetrics({ prefix: "router_", processMetrics: false });
+  const watch = { current: { validToMs: 0 }, problem: undefined, counts: { reloads: 0, failures: 0 } };
+  addCertificateMetrics(ofCertificates, watch as unknown as CertificateWatch);
+  const text = await ofCertificates.text();
+  const named = [...readme.matchAll(/`router_([a-z_]+)/g)].flatMap(([, name]) => name ?? []);
+  for (const name of named) {
+    if (name.startsWith("certificate_")) expect(text).toContain(`# TYPE router_${name} `);
+    else expect(source).toContain(`"${name}"`);
+  }
 });
 
 it.each([

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { addCertificateMetrics, type CertificateWatch } from "@cellkit/daemon";
 import { expect, it } from "vitest";
 import { CapacityWatch } from "../src/capacity-watch.ts";
 import type { Mismatch } from "../src/fingerprint/fingerprint.ts";
@@ -42,6 +43,12 @@ it("every metric that the README tells to watch is moved by what it is for", asy
   });
   const zero = async (name: string) =>
     !new RegExp(`^${name}(\\{.*\\})? [1-9]`, "m").test(await metrics.text());
+  const certificate = {
+    current: { validToMs: 1_000 },
+    problem: "expired",
+    counts: { reloads: 1, failures: 1 },
+  };
+  addCertificateMetrics(metrics, certificate as unknown as CertificateWatch);
   const before = watched();
   expect(before.length).toBeGreaterThan(9);
   capacity.see(4);

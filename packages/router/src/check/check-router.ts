@@ -1,7 +1,7 @@
 // Everything that can be learnt of a router's configuration without starting it: `cellkit router check`.
-import { X509Certificate } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { certificateAge, certificateDateProblem } from "@cellkit/daemon";
 import { readCertificate } from "../certificate.ts";
 import type { RouterConfig } from "../config.ts";
 import type { Credentials } from "../core/credentials.ts";
@@ -24,8 +24,6 @@ export interface RouterCheckOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A certificate that ends sooner than this is told of. */
-const renewWithinMs = 14 * 86_400_000;
 /** How many addresses of a name are asked one by one. */
 const maxAddressCount = 16;
 
@@ -100,12 +98,12 @@ function checkTokens(config: RouterConfig, add: (result: CheckResult) => void): 
 async function checkCertificate(certPath: string, keyPath: string): Promise<CheckResult> {
   const name = "certificate";
   try {
-    const { cert } = await readCertificate({ certPath, keyPath });
-    const { validTo, subjectAltName = "no name" } = new X509Certificate(cert as Buffer);
-    const leftMs = Date.parse(validTo) - Date.now();
-    const detail = `for ${subjectAltName}, until ${validTo}`;
-    if (leftMs <= 0) return { name, verdict: "failed", detail: `${detail}: it has run out` };
-    return { name, verdict: leftMs < renewWithinMs ? "warning" : "passed", detail };
+    const pair = await readCertificate({ certPath, keyPath });
+    const detail = `for ${pair.names ?? "no name"}, until ${new Date(pair.validToMs).toISOString()}`;
+    const problem = certificateDateProblem(pair, Date.now());
+    if (problem !== undefined) return { name, verdict: "failed", detail: `${detail}: it ${problem}` };
+    const isEnding = certificateAge(pair, Date.now()) === "ending";
+    return { name, verdict: isEnding ? "warning" : "passed", detail };
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error;
     return { name, verdict: "failed", detail: error.message };
