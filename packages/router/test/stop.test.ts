@@ -115,6 +115,31 @@ describe("a router that stops", () => {
     expect(router.events.some(({ kind }) => kind === "uncertain")).toBe(false);
   });
 
+  it("and may not wait records no owner that is chosen later, whatever the ledger makes of a signal", async () => {
+    const ledger = await openMemoryLedger();
+    const { claim } = ledger;
+    const claimed = Promise.withResolvers<unknown>();
+    const choosing = Promise.withResolvers<string>();
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([backend], {
+      placement: () => choosing.promise,
+      ledger: Object.assign(ledger, {
+        claim(id: string, body: Uint8Array, choose: () => Promise<string>): Promise<Claim> {
+          const claiming = claim.call(ledger, id, body, choose);
+          claiming.then(claimed.resolve, claimed.resolve);
+          return claiming;
+        },
+      }),
+    });
+    const answer = router.submit("run-1");
+    await until("the request", () => router.router.counts().running === 1);
+    const stopped = router.router.stop({ signal: AbortSignal.abort() });
+    expect((await answer)?.body).toMatch(/retry same request without changing id/);
+    choosing.resolve(backend.origin);
+    await Promise.all([claimed.promise, stopped]);
+    expect(await ledger.lookup("run-1")).toBeUndefined();
+  });
+
   it("and may not wait does not wait for a ledger that looks up", async () => {
     await using backend = await ScriptedBackend.open();
     const ledger = await openMemoryLedger();

@@ -64,10 +64,11 @@ describe("--no-fingerprint", () => {
   it("leaves nothing beside the ledger, where a router without it leaves its note", async () => {
     const backends = "http://127.0.0.1:1";
     const without = await start({ backends, fingerprint: false });
-    expect(await without.metrics()).toMatch(/^router_replicas 0$/m);
-    await start({ backends, replica: "two" });
+    const other = await start({ backends, replica: "two" });
     await until("a note", async () => (await notes()).length > 0);
+    await until("a look", async () => (await other.metrics()).includes("\nrouter_replicas 1\n"));
     expect(await notes()).toEqual(["cellkit-router-two.fingerprint"]);
+    expect(await without.metrics()).toMatch(/^router_replicas 0$/m);
   });
 });
 

@@ -187,7 +187,12 @@ describe("replicas on one ledger", () => {
     expect(heard).toEqual([]);
     notes.list = list;
     await replicas.look();
-    expect(heard.length).toBeGreaterThan(0);
+    expect(new Set(heard.map(({ state }) => state))).toEqual(new Set(["begun"]));
+    notes.list = async () => (await list()).filter(({ replica }) => replica !== "zz");
+    await replicas.look();
+    // Nor is anything told as over.
+    expect(new Set(heard.map(({ state }) => state))).toEqual(new Set(["begun"]));
+    expect(replicas.replicaCount).toBe(2);
     await replicas.close();
   });
 
