@@ -108,7 +108,10 @@ export class DeadlineError extends ExecutionError {
   override readonly next: Next;
 
   constructor(what: string, known: { sent: Sent; next: Next }, options?: ErrorOptions) {
-    super(`${what}; ask again under the same id, or let an operator look`, options);
+    super(
+      `${what}; ${known.next === "operator" ? "let an operator look" : "then ask again under the same id"}`,
+      options,
+    );
     this.sent = known.sent;
     this.next = known.next;
   }

@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { ExecutionRequestInput } from "./core/execution-request.ts";
 import { parseJson, stringifyJson } from "./core/json.ts";
 import { parseExecutionRequest } from "./core/parse-request.ts";
+import { shownUrl } from "./core/shown.ts";
 import { ExecutionOptionError, ExecutionRequestError } from "./errors.ts";
 import type { FrozenRequest } from "./submission.ts";
 
@@ -56,5 +57,8 @@ function checkedSize(bytes: Uint8Array): Uint8Array {
 /** A backend's origin, exactly as the router's list has it. */
 export function checkedPin<P extends string | undefined>(pin: P): P {
   if (pin === undefined || (pin.length <= maxPinCharacters && /^[\x21-\x7e]+$/.test(pin))) return pin;
-  throw new ExecutionOptionError("pin", `is not 1 to ${maxPinCharacters} visible ASCII characters`);
+  throw new ExecutionOptionError(
+    "pin",
+    `is ${shownUrl(pin)}; give 1 to ${maxPinCharacters} visible ASCII characters, exactly as the router's list has them`,
+  );
 }

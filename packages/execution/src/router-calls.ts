@@ -1,9 +1,11 @@
 // One call to a router, from the files it needs to what its answer means.
 import type { z } from "zod";
 import { readCaFile } from "./ca-file.ts";
+import { causeCode } from "./cause-code.ts";
 import { type ClientCertificate, readClientCertificate } from "./client-certificate.ts";
 import { classifyAnswer } from "./core/classify-answer.ts";
 import { parseJson } from "./core/json.ts";
+import { isUntrusted } from "./core/mutual-trust.ts";
 import { describeIssues } from "./core/schema-issues.ts";
 import {
   caFileTrouble,
@@ -14,6 +16,7 @@ import {
   type Trouble,
   tokenFileTrouble,
   unreachableTrouble,
+  untrustedTrouble,
   unusableTrouble,
 } from "./core/trouble.ts";
 import { type Exchanged, exchange } from "./exchange.ts";
@@ -110,7 +113,7 @@ function headersOf(call: RouterCall, token: string): Record<string, string> {
 }
 
 function read<S extends z.ZodType>(
-  { url: { origin }, clientFiles }: ResolvedRouterOptions,
+  { url: { origin }, caFile, clientFiles }: ResolvedRouterOptions,
   exchanged: Exchanged,
   purpose: Purpose,
   schema: S,
@@ -120,7 +123,10 @@ function read<S extends z.ZodType>(
     return trouble(clientRefusedTrouble(origin, clientFiles?.certFile, reasonOf(cause), cause));
   }
   if (exchanged.kind === "not-sent") {
-    return trouble(unreachableTrouble(origin, reasonOf(exchanged.cause), exchanged.cause));
+    const { cause } = exchanged;
+    const code = causeCode(cause);
+    if (isUntrusted(code)) return trouble(untrustedTrouble(origin, caFile, code, cause));
+    return trouble(unreachableTrouble(origin, reasonOf(cause), cause));
   }
   if (exchanged.kind === "lost")
     return trouble(lostTrouble(origin, reasonOf(exchanged.cause), exchanged.cause));

@@ -1,4 +1,5 @@
 import type { ExecutionAudit } from "./core/audit.ts";
+import { ClaimedIds } from "./core/claimed-ids.ts";
 import { callError, nothingKnown, perhapsSent } from "./core/course.ts";
 import type { ExecutionRequestInput } from "./core/execution-request.ts";
 import { type PrewarmObservation, prewarmSchema } from "./core/prewarm.ts";
@@ -6,12 +7,8 @@ import type { ExecutionRecord } from "./core/record.ts";
 import { CallAbortedError } from "./errors.ts";
 import { checkedPin, freezeBytes, freezeRequest } from "./freeze-request.ts";
 import { callRouter } from "./router-calls.ts";
-import {
-  type ResolvedRouterOptions,
-  type RouterClientOptions,
-  resolveRouterOptions,
-} from "./router-options.ts";
-import { type CallOptions, type CancelEnd, Run, type WaitOptions } from "./run.ts";
+import { type RouterClientOptions, resolveRouterOptions } from "./router-options.ts";
+import { type CallOptions, type CancelEnd, Run, type SharedByHandles, type WaitOptions } from "./run.ts";
 import { type PrepareOptions, Submission } from "./submission.ts";
 
 /** A request to build, or the exact bytes of one. */
@@ -21,14 +18,15 @@ export type RequestSource = ExecutionRequestInput | Uint8Array | string;
  * Submits executions through a router, each at most once, and reads what became of them.
  *
  * Every call has a connection of its own and reads its files again (token, CA, client certificate), so a client holds nothing
- * that would have to be closed.
+ * that would have to be closed. It remembers which ids it was told are bound, the latest 16,384: use one client for one router, and
+ * a read or cancellation through any handle knows a lost ledger.
  */
 export class RouterClient {
-  readonly #options: ResolvedRouterOptions;
+  readonly #options: SharedByHandles;
 
   /** @throws {@link ExecutionOptionError} (`CELLKIT_EXECUTION_OPTION`) */
   constructor(options: RouterClientOptions) {
-    this.#options = resolveRouterOptions(options);
+    this.#options = { ...resolveRouterOptions(options), claimed: new ClaimedIds() };
   }
 
   /**

@@ -2,6 +2,7 @@ import { bundleProblem } from "./ca-file.ts";
 import type { ClientCertificateFiles } from "./client-certificate.ts";
 import type { Pace } from "./core/pace.ts";
 import { parseRouterUrl, type RouterUrl } from "./core/router-url.ts";
+import { shownUrl } from "./core/shown.ts";
 import { ExecutionOptionError } from "./errors.ts";
 
 /** Options of a {@link RouterClient}. */
@@ -63,19 +64,20 @@ export function resolveRouterOptions(options: RouterClientOptions): ResolvedRout
   if (url === undefined) {
     throw new ExecutionOptionError(
       "url",
-      "is no http or https URL of a host without user, query and fragment",
+      `is ${shownUrl(options.url)}, which is no http or https URL of a host without user, query and fragment`,
     );
   }
   if (!url.secure && !url.loopback && options.allowInsecureHttp !== true) {
     throw new ExecutionOptionError(
       "url",
-      "is http to another machine, so that everybody on the way reads the token; use https, or set allowInsecureHttp",
+      `is ${shownUrl(options.url)}: http to another machine, so that everybody on the way reads the token; use https, or set allowInsecureHttp`,
     );
   }
   if (options.tokenFile === "") throw new ExecutionOptionError("tokenFile", "is empty");
   const ms = (name: TimeOption, standard: number) => checkedMs(name, options[name] ?? standard);
   const pace = { minMs: ms("pollMinMs", 100), maxMs: ms("pollMaxMs", 5_000) };
-  if (pace.minMs > pace.maxMs) throw new ExecutionOptionError("pollMinMs", "is more than pollMaxMs");
+  if (pace.minMs > pace.maxMs)
+    throw new ExecutionOptionError("pollMinMs", `is ${pace.minMs}, more than pollMaxMs (${pace.maxMs})`);
   return {
     url,
     tokenFile: options.tokenFile,

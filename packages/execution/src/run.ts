@@ -2,8 +2,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { z } from "zod";
 import { acceptRecord } from "./accept-record.ts";
 import { auditSchema, type ExecutionAudit } from "./core/audit.ts";
+import type { ClaimedIds } from "./core/claimed-ids.ts";
 import { inLightOf } from "./core/contradiction.ts";
 import {
+  boundElsewhere,
   type CoursePlan,
   type CoursePurpose,
   callError,
@@ -11,11 +13,14 @@ import {
   learn,
   nextStep,
   type Outcome,
+  tellsOfClaim,
 } from "./core/course.ts";
 import { isExecutionId } from "./core/execution-id.ts";
+import { met, nothingMet } from "./core/mutual-trust.ts";
 import { type ExecutionRecord, recordSchema, type TerminalRecord } from "./core/record.ts";
+import { shown } from "./core/shown.ts";
 import type { Expectation } from "./core/terminal-record.ts";
-import { unusableTrouble } from "./core/trouble.ts";
+import { type Trouble, unusableTrouble } from "./core/trouble.ts";
 import { CallAbortedError, CallError, ExecutionIdError } from "./errors.ts";
 import { type Called, callRouter } from "./router-calls.ts";
 import { checkedMs, type ResolvedRouterOptions } from "./router-options.ts";
@@ -42,18 +47,24 @@ const unknownRunMs = 90_000;
 /** A last try that begins at the deadline gets this long. */
 const lastTryMs = 1_000;
 
+/** What all handles of one client share. */
+export interface SharedByHandles extends ResolvedRouterOptions {
+  /** The ids that a router was said to have bound. */
+  readonly claimed: ClaimedIds;
+}
+
 /** An execution by its id. Holds no connection and no timer; make as many as you like, also after a restart. */
 export class Run {
   readonly id: string;
-  readonly #options: ResolvedRouterOptions;
+  readonly #options: SharedByHandles;
   readonly #expected: Expectation;
   #known: Knowledge;
 
   /** @internal made by {@link RouterClient} */
-  constructor(options: ResolvedRouterOptions, id: string, known: Knowledge, expected: Expectation = {}) {
+  constructor(options: SharedByHandles, id: string, known: Knowledge, expected: Expectation = {}) {
     if (!isExecutionId(id)) {
       throw new ExecutionIdError(
-        "is not 1 to 512 of A–Z a–z 0–9 . _ -, or it is . or ..; make it with executionId()",
+        `${shown(id)} is none that a router takes (1 to 512 of A–Z a–z 0–9 . _ -, and neither . nor ..); make it with executionId()`,
       );
     }
     this.id = id;
@@ -136,14 +147,13 @@ export class Run {
     const { pace, callTimeoutMs } = this.#options;
     const inMs = given === undefined ? standardMs : checkedMs("timeoutMs", given);
     const plan: CoursePlan = { purpose, id: this.id, pace, deadlineMs: performance.now() + inMs };
+    let trust = nothingMet;
     for (let tries = 1; ; tries++) {
       const leftMs = Math.max(plan.deadlineMs - performance.now(), lastTryMs);
       const outcome = await this.#attempt(purpose, signal, () => attempt(Math.min(callTimeoutMs, leftMs)));
-      const step = nextStep(plan, this.#known, outcome, {
-        tries,
-        nowMs: performance.now(),
-        random: Math.random(),
-      });
+      const nowMs = performance.now();
+      trust = met(trust, outcome, nowMs);
+      const step = nextStep(plan, this.#known, outcome, { tries, nowMs, random: Math.random(), trust });
       if (step.kind === "fail") throw step.error;
       if (step.kind === "settled") return step.record;
       await this.#pause(step.forMs, signal);
@@ -160,8 +170,8 @@ export class Run {
     const outcome: Outcome =
       called.kind === "value"
         ? { kind: "record", record: called.value }
-        : { kind: "trouble", trouble: inLightOf(this.#known, called.trouble, purpose, this.id) };
-    this.#known = learn(this.#known, outcome, purpose);
+        : { kind: "trouble", trouble: this.#judge(called.trouble, purpose) };
+    this.#learn(outcome, purpose);
     if (outcome.kind === "trouble") this.#throwIfAborted(signal);
     return outcome;
   }
@@ -176,11 +186,11 @@ export class Run {
     const called = await this.#call(method, rest, schema, this.#options.callTimeoutMs, signal);
     const purpose = purposeOf(method);
     if (called.kind === "value") {
-      this.#known = learn(this.#known, { kind: "record" }, purpose);
+      this.#learn({ kind: "record" }, purpose);
       return called.value;
     }
-    const trouble = inLightOf(this.#known, called.trouble, purpose, this.id);
-    this.#known = learn(this.#known, { kind: "trouble", trouble }, purpose);
+    const trouble = this.#judge(called.trouble, purpose);
+    this.#learn({ kind: "trouble", trouble }, purpose);
     this.#throwIfAborted(signal);
     throw callError(trouble, this.#known);
   }
@@ -195,6 +205,18 @@ export class Run {
     const path = `/v1/executions/${this.id}${rest}`;
     const call = { purpose: purposeOf(method), method, path, timeoutMs, signal };
     return ofThisRun(this.id, await callRouter(this.#options, call, schema));
+  }
+
+  /** The trouble that an answer is beside what this handle, and any other of its client, was told before. */
+  #judge(trouble: Trouble, purpose: CoursePurpose): Trouble {
+    const isUnknown = trouble.code === "CELLKIT_EXECUTION_UNKNOWN_EXECUTION";
+    if (isUnknown && this.#options.claimed.has(this.id)) this.#known = boundElsewhere(this.#known);
+    return inLightOf(this.#known, trouble, purpose, this.id);
+  }
+
+  #learn(outcome: Parameters<typeof learn>[1], purpose: CoursePurpose): void {
+    this.#known = learn(this.#known, outcome, purpose);
+    if (tellsOfClaim(this.#known, outcome)) this.#options.claimed.add(this.id);
   }
 
   async #pause(forMs: number, signal: AbortSignal | undefined): Promise<void> {

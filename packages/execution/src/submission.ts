@@ -2,8 +2,7 @@ import type { Knowledge } from "./core/course.ts";
 import type { ExecutionRequest } from "./core/execution-request.ts";
 import { type ExecutionRecord, recordSchema } from "./core/record.ts";
 import { callRouter } from "./router-calls.ts";
-import type { ResolvedRouterOptions } from "./router-options.ts";
-import { ofThisRun, Run, type WaitOptions } from "./run.ts";
+import { ofThisRun, Run, type SharedByHandles, type WaitOptions } from "./run.ts";
 
 /** What a submission consists of. */
 export interface FrozenRequest {
@@ -32,11 +31,11 @@ export interface PrepareOptions {
  * compares bytes, and the same JSON written anew is another request to it.
  */
 export class Submission extends Run {
-  readonly #options: ResolvedRouterOptions;
+  readonly #options: SharedByHandles;
   readonly #frozen: FrozenRequest;
 
   /** @internal made by {@link RouterClient} */
-  constructor(options: ResolvedRouterOptions, frozen: FrozenRequest, known: Knowledge) {
+  constructor(options: SharedByHandles, frozen: FrozenRequest, known: Knowledge) {
     super(options, frozen.id, known, frozen);
     this.#options = options;
     this.#frozen = frozen;

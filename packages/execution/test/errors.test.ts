@@ -46,7 +46,7 @@ const rows: readonly (readonly [errors.ExecutionError, string, string, string, s
     "DEADLINE",
     "yes",
     "operator",
-    "run-1 has not ended",
+    "run-1 has not ended; let an operator look",
   ],
   [
     new errors.CallAbortedError("maybe", options),

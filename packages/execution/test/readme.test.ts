@@ -25,6 +25,7 @@ test("the README names no code that does not exist", () => {
     "CA_FILE",
     "CLIENT_CERTIFICATE",
     "CLIENT_REFUSED",
+    "ROUTER_UNTRUSTED",
     "UNREACHABLE",
     "ANSWER_LOST",
     "ANSWER_UNUSABLE",

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { RouterClient } from "../src/index.ts";
+import { executionId, RouterClient } from "../src/index.ts";
 import { failureOf, quickClient, token, tokenFile } from "./support/client.ts";
 import { answer, rawRouter, refusal } from "./support/raw-router.ts";
 import { hash, moteRequest, succeeded } from "./support/requests.ts";
@@ -173,7 +173,7 @@ test("allowInsecure is left out when it is false, since older dispatchers refuse
 });
 
 test.each([
-  ["http://router.example", "is http to another machine"],
+  ["http://router.example", 'is "http://router.example": http to another machine'],
   ["ftp://router", "is no http or https URL"],
   ["https://user@router", "is no http or https URL"],
   ["https://router/?", "is no http or https URL"],
@@ -181,6 +181,35 @@ test.each([
   ["router:8787", "is no http or https URL"],
 ])("a client for %s is refused", (url, problem) => {
   expect(() => new RouterClient({ url, tokenFile: "/t" })).toThrow(problem);
+});
+
+test("an error names the value that was given, and no credential in it", async () => {
+  const make = (url: string) => () => new RouterClient({ url, tokenFile: "/t" });
+  expect(make("router:8787")).toThrow('url is "router:8787", which is no http');
+  expect(make("https://me:secret@router/?token=hidden#hidden")).toThrow(/url is "…@router\/\?…"/);
+  expect(make("https://router/#secret")).toThrow(/^(?!.*secret)/);
+  const client = await quickClient("http://127.0.0.1:9");
+  expect(() => client.attach("")).toThrow('the execution id "" is none that a router takes (1 to 512');
+  expect(() => client.attach("a/b")).toThrow('"a/b"');
+  expect(() => client.attach("é".repeat(600))).toThrow(/"é{80}"… \(600 characters\)/);
+  expect(() => client.prepare(moteRequest("r"), { pin: "http://a b" })).toThrow('pin is "http://a b"; give');
+  expect(() => executionId("a", "", "c")).toThrow("an empty part, number 2 of 3");
+  const limits = { pollMinMs: 9, pollMaxMs: 3 };
+  expect(() => new RouterClient({ url: "http://localhost", tokenFile: "/t", ...limits })).toThrow(
+    "9, more than pollMaxMs (3)",
+  );
+});
+
+test.each<[unknown, string]>([
+  [-1, "capabilities.timeoutMs: is less than 0"],
+  [2n ** 64n, "capabilities.timeoutMs: is more than 18446744073709551615"],
+  [1.5, "capabilities.timeoutMs: is no whole number"],
+  ["1", "capabilities.timeoutMs: is no whole number"],
+])("a time of %s is told in words of numbers, as they are written", async (timeoutMs, problem) => {
+  const client = await quickClient("http://127.0.0.1:9");
+  const { capabilities } = moteRequest("r");
+  const request = moteRequest("r", { capabilities: { ...capabilities, timeoutMs: timeoutMs as number } });
+  expect(() => client.prepare(request)).toThrow(problem);
 });
 
 test("http to another machine needs to be allowed", () => {

@@ -1,5 +1,5 @@
-import { writeFile } from "node:fs/promises";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { rename, writeFile } from "node:fs/promises";
+import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import { CapabilityClient } from "../src/index.ts";
 import { createAuthority, hasOpenssl } from "./support/certificates.ts";
 import { failureOf, quickClient, testDirectory, tokenFile } from "./support/client.ts";
@@ -7,7 +7,7 @@ import { answer, rawRouter } from "./support/raw-router.ts";
 import { moteRequest } from "./support/requests.ts";
 
 const running = () => answer(200, { requestId: "run-1", phase: "Running" });
-const refusedCertificate = { code: "CELLKIT_EXECUTION_UNREACHABLE", next: "same-id" };
+const refusedCertificate = { code: "CELLKIT_EXECUTION_ROUTER_UNTRUSTED", next: "same-id" };
 
 describe.runIf(await hasOpenssl())("over TLS", () => {
   afterEach(() => vi.unstubAllEnvs());
@@ -18,12 +18,22 @@ describe.runIf(await hasOpenssl())("over TLS", () => {
     expect(await (await quickClient(router.url, { ca })).get("run-1")).toMatchObject({ phase: "Running" });
   });
 
-  test.each<[string, string, boolean]>([
-    ["an authority that is not known", "IP:127.0.0.1", false],
-    ["another name", "DNS:router.example", true],
+  test.each<[string, string, boolean, RegExp]>([
+    [
+      "an authority that is not known",
+      "IP:127.0.0.1",
+      false,
+      /UNABLE_TO_VERIFY_LEAF_SIGNATURE\).*; give the cert/,
+    ],
+    [
+      "another name",
+      "DNS:router.example",
+      true,
+      /ERR_TLS_CERT_ALTNAME_INVALID\).*; it was issued for other names/,
+    ],
   ])(
     "a certificate of %s is refused, whatever the environment says, and nothing is sent",
-    async (_, name, known) => {
+    async (_, name, known, message) => {
       vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
       const { ca, issue } = await createAuthority();
       await using router = await rawRouter(running, await issue(name));
@@ -31,6 +41,7 @@ describe.runIf(await hasOpenssl())("over TLS", () => {
       expect(await failureOf(client.submit(moteRequest("run-1"), { timeoutMs: 1 }))).toMatchObject({
         sent: "no",
         cause: refusedCertificate,
+        message: expect.stringMatching(message),
       });
       expect(await failureOf((await quickClient(router.url)).get("run-1"))).toMatchObject(refusedCertificate);
       expect(router.received).toEqual([]);
@@ -53,6 +64,40 @@ describe.runIf(await hasOpenssl())("over TLS", () => {
     expect(await old.get("run-1")).toMatchObject({ phase: "Running" });
     expect(await renewed.get("run-1")).toMatchObject({ phase: "Running" });
   });
+
+  test("a submission waits for a CA file that is being replaced", async () => {
+    const [first, second] = [await createAuthority(), await createAuthority()];
+    await using router = await rawRouter(
+      () => answer(202, { requestId: "run-1", phase: "Admitting" }),
+      await second.issue("IP:127.0.0.1"),
+    );
+    const caFile = `${await testDirectory()}/ca.crt`;
+    await writeFile(caFile, first.ca);
+    const submitted = (await quickClient(router.url, { caFile })).submit(moteRequest("run-1"));
+    await expect.poll(() => router.connections()).toBeGreaterThan(1);
+    await writeFile(`${caFile}.next`, second.ca);
+    await rename(`${caFile}.next`, caFile);
+    expect((await submitted).id).toBe("run-1");
+    expect(router.received).toHaveLength(1);
+  });
+
+  test.runIf(inject("size") === "long")(
+    "a certificate that stays untrusted ends every call after 5 s",
+    async () => {
+      const { issue } = await createAuthority();
+      await using router = await rawRouter(running, await issue("IP:127.0.0.1"));
+      const client = await quickClient(router.url, { pollMinMs: 100, pollMaxMs: 5_000 });
+      const run = client.prepare(moteRequest("run-1"));
+      for (const call of [() => run.send(), () => run.result(), () => run.cancelUntilTerminal()]) {
+        const startMs = performance.now();
+        expect(await failureOf(call())).toMatchObject({ ...refusedCertificate, sent: "no" });
+        expect(performance.now() - startMs).toBeGreaterThan(4_900);
+        expect(performance.now() - startMs).toBeLessThan(8_000);
+      }
+      expect(router.received).toEqual([]);
+    },
+    30_000,
+  );
 
   test("a CA file without a certificate never means the system's authorities", async () => {
     const { issue } = await createAuthority();

@@ -23,18 +23,17 @@ const ofSubmissions: ReadonlySet<AnswerName> = new Set([
   "ID_CONFLICT",
 ]);
 
+/** What routers and dispatchers say of a route that they do not have. */
+const noRoute = "not found";
+const noRouteAdvice =
+  "a router has this route, so a dispatcher behind it may have said this; check that the URL is a router's, with a path only if something before it takes that away; never use a new id";
+
 /** What an answer means to a call with this purpose, whose status is not one that the call hopes for. */
 export function classifyAnswer(status: number, body: Uint8Array, purpose: Purpose): Trouble {
   const said = readRefusal(body);
   const known = said.text === undefined ? undefined : byText.get(`${status} ${said.text}`);
-  const name = toCall(known ?? byStatus(status, said.isJson), purpose);
-  const { sent, next, repeat, advice } = answers[name];
   return {
-    code: `CELLKIT_EXECUTION_${name}`,
-    sent,
-    next,
-    repeat,
-    advice,
+    ...meaningOf(known ?? byStatus(status, said.isJson), said.text, purpose),
     // Only words that are known get into a message: others may quote the request.
     what: known === undefined ? `the answer was ${status}` : `the answer was ${status} "${said.text}"`,
     wordsKnown: known !== undefined,
@@ -54,11 +53,33 @@ function byStatus(status: number, isJson: boolean): AnswerName {
   return [429, 500, 502, 503, 504].includes(status) ? "GATEWAY" : "UNEXPECTED_ANSWER";
 }
 
+type Meaning = Pick<Trouble, "code" | "sent" | "next" | "repeat" | "advice">;
+
+function meaningOf(name: AnswerName, text: string | undefined, purpose: Purpose): Meaning {
+  const meant = toCall(name, text, purpose);
+  const { sent, next, repeat, advice } = answers[meant];
+  const meaning = { code: `CELLKIT_EXECUTION_${meant}`, sent, next, repeat, advice } as const;
+  if (text !== noRoute || name !== "ROUTE_UNKNOWN") return meaning;
+  if (purpose === "submit") return { ...meaning, advice: noRouteAdvice };
+  return purpose === "prewarm" ? { ...meaning, sent: "maybe" } : meaning;
+}
+
 /** A prewarm uses up no id; a read is not refused for what the request says. */
-function toCall(name: AnswerName, purpose: Purpose): AnswerName {
-  if (purpose === "submit" || !ofSubmissions.has(name)) return name;
+function toCall(name: AnswerName, text: string | undefined, purpose: Purpose): AnswerName {
+  if (purpose === "submit") return toSubmission(name, text);
+  if (purpose === "prewarm" && name === "UNKNOWN_EXECUTION") return "UNEXPECTED_ANSWER";
+  if (!ofSubmissions.has(name)) return name;
   if (purpose !== "prewarm") return "UNEXPECTED_ANSWER";
   return name === "AT_CAPACITY" ? "PREWARM_BUSY" : "PREWARM_REFUSED";
+}
+
+/**
+ * A router has the route of submissions, and binds an id that it does not know: these are a dispatcher's words then, which a router
+ * passes on behind the claim. The edge's own text for a route proves that it passed nothing on.
+ */
+function toSubmission(name: AnswerName, text: string | undefined): AnswerName {
+  if (name === "UNKNOWN_EXECUTION") return "OWNER_LOST";
+  return name === "ROUTE_UNKNOWN" && text === noRoute ? "UNEXPECTED_ANSWER" : name;
 }
 
 const shortText = z.string().transform((text) => text.slice(0, maxTextCharacters));

@@ -3,6 +3,7 @@
 // again as it was, and a router answers a repeated submission by reading.
 import { CallError, DeadlineError, type ExecutionError } from "../errors.ts";
 import type { AnswerCode } from "./answer-table.ts";
+import { graceEndMs, type TrustMet } from "./mutual-trust.ts";
 import { delayMs, type Pace } from "./pace.ts";
 import { type ExecutionRecord, isTerminal } from "./record.ts";
 import { type Purpose, type Sent, type Trouble, worseSent } from "./trouble.ts";
@@ -68,6 +69,17 @@ function isProof({ code, wordsKnown }: Trouble): boolean {
   return provesClaim.has(code) && wordsKnown !== false;
 }
 
+/** What has to be assumed once an answer to another handle has said that the id is bound. */
+export function boundElsewhere(known: Knowledge): Knowledge {
+  return { sent: worseSent(known.sent, "maybe"), claimed: true, assumed: false };
+}
+
+/** Whether an answer says that the id is bound, to these bytes or to others. */
+export function tellsOfClaim(known: Knowledge, outcome: { readonly kind: "record" } | Outcome): boolean {
+  const code = "trouble" in outcome ? outcome.trouble.code : undefined;
+  return known.claimed || code === "CELLKIT_EXECUTION_ID_CONFLICT";
+}
+
 /** What is known after a try. */
 export function learn(
   before: Knowledge,
@@ -94,20 +106,22 @@ export function learn(
  * @param tries how many tries were made, this one included
  * @param nowMs the caller's clock
  * @param random a number from 0 to 1
+ * @param trust what this course has met of certificates, this try included
  */
 export function nextStep(
   plan: CoursePlan,
   known: Knowledge,
   outcome: Outcome,
-  { tries, nowMs, random }: { tries: number; nowMs: number; random: number },
+  { tries, nowMs, random, trust }: { tries: number; nowMs: number; random: number; trust: TrustMet },
 ): Step {
+  const leftMs = Math.min(plan.deadlineMs, graceEndMs(trust)) - nowMs;
   const settled =
     outcome.kind === "record"
       ? settledByRecord(plan, outcome.record)
-      : settledByTrouble(plan, known, outcome.trouble);
+      : settledByTrouble(plan, known, outcome.trouble, nowMs < graceEndMs(trust));
   if (settled !== undefined) return settled;
   if (nowMs >= plan.deadlineMs) return { kind: "fail", error: deadlineError(plan, known, outcome) };
-  return { kind: "wait", forMs: Math.min(delayMs(plan.pace, tries, random), plan.deadlineMs - nowMs) };
+  return { kind: "wait", forMs: Math.min(delayMs(plan.pace, tries, random), leftMs) };
 }
 
 /** A submission is settled by any record, everything else by a final one. */
@@ -115,9 +129,14 @@ function settledByRecord({ purpose }: CoursePlan, record: ExecutionRecord): Step
   return purpose === "submit" || isTerminal(record) ? { kind: "settled", record } : undefined;
 }
 
-function settledByTrouble({ purpose }: CoursePlan, known: Knowledge, trouble: Trouble): Step | undefined {
-  const repeats = trouble.repeat === "always" || (trouble.repeat === "reads" && purpose !== "submit");
-  return repeats ? undefined : { kind: "fail", error: callError(trouble, known) };
+function settledByTrouble(
+  { purpose }: CoursePlan,
+  known: Knowledge,
+  trouble: Trouble,
+  inGrace: boolean,
+): Step | undefined {
+  const repeats = { always: true, briefly: inGrace, reads: purpose !== "submit", not: false };
+  return repeats[trouble.repeat] ? undefined : { kind: "fail", error: callError(trouble, known) };
 }
 
 /** The error of a call, with what is known from all calls. */
@@ -138,7 +157,7 @@ function deadlineError({ purpose, id }: CoursePlan, known: Knowledge, outcome: O
   if (outcome.kind === "record") return new DeadlineError(what, { sent: "yes", next: "same-id" });
   const { trouble } = outcome;
   return new DeadlineError(
-    what,
+    `${what}: ${trouble.what} (${trouble.code}); ${trouble.advice}`,
     { sent: known.sent, next: trouble.next },
     { cause: callError(trouble, known) },
   );

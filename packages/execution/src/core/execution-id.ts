@@ -32,8 +32,11 @@ const endsLikeDigest = new RegExp(`(?:^|-)[0-9a-f]{${digestCharacters}}$`);
  */
 export function executionId(...parts: readonly [string, ...string[]]): string {
   if (parts.length === 0) throw new ExecutionIdError("needs at least one part; give a name");
-  if (parts.some((part) => part === ""))
-    throw new ExecutionIdError("has an empty part; give every name at least one character");
+  const empty = parts.indexOf("");
+  if (empty >= 0) {
+    const which = `has an empty part, number ${empty + 1} of ${parts.length}`;
+    throw new ExecutionIdError(`${which}; give every name at least one character`);
+  }
   const plain = parts.join("-");
   if (isPortableExecutionId(plain) && areTold(parts, plain)) return plain;
   const digest = createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, digestCharacters);

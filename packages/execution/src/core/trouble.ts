@@ -7,8 +7,11 @@ export type Sent = "no" | "maybe" | "yes";
 /** What may be done after a failure. */
 export type Next = "same-id" | "never" | "operator";
 
-/** Which calls the client makes again by itself until a deadline: submissions and reads, reads only, or none. */
-export type Repeat = "always" | "reads" | "not";
+/**
+ * Which calls the client makes again by itself until a deadline: submissions and reads, both for a short while (mutual-trust.ts),
+ * reads only, or none.
+ */
+export type Repeat = "always" | "briefly" | "reads" | "not";
 
 /** What a call is made for. The first three are parts of a course, a prewarm is a call by itself. */
 export type Purpose = "submit" | "result" | "cancel" | "prewarm";
@@ -19,6 +22,7 @@ export type LocalCode =
   | "CELLKIT_EXECUTION_CA_FILE"
   | "CELLKIT_EXECUTION_CLIENT_CERTIFICATE"
   | "CELLKIT_EXECUTION_CLIENT_REFUSED"
+  | "CELLKIT_EXECUTION_ROUTER_UNTRUSTED"
   | "CELLKIT_EXECUTION_UNREACHABLE"
   | "CELLKIT_EXECUTION_ANSWER_LOST"
   | "CELLKIT_EXECUTION_ANSWER_UNUSABLE";
@@ -84,7 +88,7 @@ export function clientCertificateTrouble(path: string, problem: string, cause?: 
   };
 }
 
-/** An edge wants a client certificate, or another one: nothing was sent. It is tried again, as both sides read their files again. */
+/** An edge wants a client certificate, or another one: nothing was sent. It is tried again for a while, as both sides read their files again. */
 export function clientRefusedTrouble(
   origin: string,
   certFile: string | undefined,
@@ -95,7 +99,7 @@ export function clientRefusedTrouble(
     code: "CELLKIT_EXECUTION_CLIENT_REFUSED",
     sent: "no",
     next: "same-id",
-    repeat: "always",
+    repeat: "briefly",
     what:
       certFile === undefined
         ? `${origin} serves only clients with a certificate, and this one has none (${reason})`
@@ -108,7 +112,34 @@ export function clientRefusedTrouble(
   };
 }
 
-/** No connection came about, or its certificate was not accepted: nothing was sent. */
+/** The certificate of the other side was not accepted: nothing was sent. */
+export function untrustedTrouble(
+  origin: string,
+  caFile: string | undefined,
+  reason: string,
+  cause?: unknown,
+): Trouble {
+  return {
+    code: "CELLKIT_EXECUTION_ROUTER_UNTRUSTED",
+    sent: "no",
+    next: "same-id",
+    repeat: "briefly",
+    what: `the certificate of ${origin} is not accepted (${reason})`,
+    advice: adviceOnTrust(caFile, reason),
+    cause,
+  };
+}
+
+function adviceOnTrust(caFile: string | undefined, reason: string): string {
+  if (/ALTNAME|HOSTNAME/.test(reason))
+    return "it was issued for other names: give a URL with one of them, or let it be issued for this one";
+  if (/EXPIRED|NOT_YET_VALID/.test(reason)) return "let it be renewed, or set the clock of this machine";
+  return caFile === undefined
+    ? "give the certificates of the CA that it comes from in caFile, and let the router send the whole chain"
+    : `write the certificates of the CA that it comes from into ${caFile}, and let the router send the whole chain`;
+}
+
+/** No connection came about: nothing was sent. */
 export function unreachableTrouble(origin: string, reason: string, cause?: unknown): Trouble {
   return {
     code: "CELLKIT_EXECUTION_UNREACHABLE",
@@ -116,7 +147,7 @@ export function unreachableTrouble(origin: string, reason: string, cause?: unkno
     next: "same-id",
     repeat: "always",
     what: `no connection to ${origin} (${reason})`,
-    advice: "check its address, that it runs, and that its certificate is one of the given CA",
+    advice: "check its address, port and scheme, and that it runs",
     cause,
   };
 }

@@ -49,9 +49,12 @@ const expected: Readonly<Record<string, string>> = {
   "503 terminal record not durable; do not replay": "NOT_DURABLE yes same-id",
 };
 
+/** A submission, but for what is said of reads alone. */
+const purposeOf = (status: number): Purpose => (status === 404 ? "result" : "submit");
+
 test.each(Object.entries(expected))("%s", (answer, meaning) => {
   const status = Number(answer.slice(0, 3));
-  const trouble = classify(status, JSON.stringify({ error: answer.slice(4) }));
+  const trouble = classify(status, JSON.stringify({ error: answer.slice(4) }), purposeOf(status));
   expect(`${trouble.code} ${trouble.sent} ${trouble.next}`).toBe(`CELLKIT_EXECUTION_${meaning}`);
   expect(trouble).toMatchObject({ status, routerText: answer.slice(4) });
 });
@@ -68,7 +71,8 @@ test("every text with a status has one meaning", () => {
 });
 
 test.each(rows)("%s is found by %i %s", (name, status, text) => {
-  expect(classify(status, JSON.stringify({ error: text })).code).toBe(`CELLKIT_EXECUTION_${name}`);
+  const { code } = classify(status, JSON.stringify({ error: text }), purposeOf(status));
+  expect(code).toBe(`CELLKIT_EXECUTION_${name}`);
 });
 
 const refusals = vectors.http.flatMap(({ name, expect: reply }) =>
@@ -76,7 +80,7 @@ const refusals = vectors.http.flatMap(({ name, expect: reply }) =>
 );
 
 test.each(refusals)("vector: $name has a text of the table", ({ status, json }) => {
-  const { code, what } = classify(status, JSON.stringify(json));
+  const { code, what } = classify(status, JSON.stringify(json), purposeOf(status));
   expect(code).not.toMatch(/UNEXPECTED|GATEWAY/);
   expect(what).toContain('"');
 });
@@ -175,6 +179,21 @@ test.each<[number, string, string]>([
   expect(`${code} ${sent} ${next}`).toBe(`CELLKIT_EXECUTION_${meaning}`);
   expect(advice).not.toMatch(/is used up|new id/);
 });
+
+test.each<[Purpose, string, string]>([
+  ["submit", "unknown execution", "OWNER_LOST maybe operator"],
+  ["submit", "not found", "UNEXPECTED_ANSWER maybe operator"],
+  ["submit", "configured protocol route required", "ROUTE_UNKNOWN no never"],
+  ["prewarm", "unknown execution", "UNEXPECTED_ANSWER maybe operator"],
+  ["prewarm", "not found", "ROUTE_UNKNOWN maybe never"],
+])(
+  "a %s that is answered 404 %s was passed on behind a claim, unless an edge says it",
+  (purpose, text, meaning) => {
+    const { code, sent, next, advice } = classify(404, JSON.stringify({ error: text }), purpose);
+    expect(`${code} ${sent} ${next}`).toBe(`CELLKIT_EXECUTION_${meaning}`);
+    expect(advice).not.toMatch(/submit it|has ever claimed/);
+  },
+);
 
 test("a prewarm that is answered 400 by something else is no dispatcher's refusal", () => {
   expect(classify(400, "<html>", "prewarm").code).toBe("CELLKIT_EXECUTION_UNEXPECTED_ANSWER");

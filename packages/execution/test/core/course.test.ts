@@ -12,8 +12,14 @@ import {
   type Outcome,
   perhapsSent,
 } from "../../src/core/course.ts";
+import { met as metOf, nothingMet } from "../../src/core/mutual-trust.ts";
 import { delayMs } from "../../src/core/pace.ts";
-import { lostTrouble, unreachableTrouble } from "../../src/core/trouble.ts";
+import {
+  clientRefusedTrouble,
+  lostTrouble,
+  unreachableTrouble,
+  untrustedTrouble,
+} from "../../src/core/trouble.ts";
 
 const runs = { seed: inject("seed"), numRuns: inject("size") === "long" ? 50_000 : 1_000 };
 const pace = { minMs: 100, maxMs: 5_000 };
@@ -21,10 +27,26 @@ const pace = { minMs: 100, maxMs: 5_000 };
 const record = (phase: string): Outcome => ({ kind: "record", record: { requestId: "run-1", phase } });
 const lost: Outcome = { kind: "trouble", trouble: lostTrouble("http://r", "reset") };
 const unreachable: Outcome = { kind: "trouble", trouble: unreachableTrouble("http://r", "refused") };
+const untrusted: Outcome = {
+  kind: "trouble",
+  trouble: untrustedTrouble("https://r", undefined, "SELF_SIGNED_CERT_IN_CHAIN"),
+};
+const refused: Outcome = {
+  kind: "trouble",
+  trouble: clientRefusedTrouble("https://r", undefined, "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA"),
+};
+const times = (count: number, outcome: Outcome) => Array.from({ length: count }, () => outcome);
 function told(name: AnswerName): Outcome {
   const [[status, [text] = []] = ["502", [""]]] = Object.entries<readonly string[]>(answers[name].texts);
   const body = new TextEncoder().encode(JSON.stringify({ error: text }));
-  return { kind: "trouble", trouble: classifyAnswer(Number(status), body, "submit") };
+  // What is said of reads alone means another thing as an answer to a submission.
+  const purpose = name === "UNKNOWN_EXECUTION" || name === "ROUTE_UNKNOWN" ? "result" : "submit";
+  return { kind: "trouble", trouble: classifyAnswer(Number(status), body, purpose) };
+}
+/** A 404 that answers a submission. */
+function told404(error: string): Outcome {
+  const body = new TextEncoder().encode(JSON.stringify({ error }));
+  return { kind: "trouble", trouble: classifyAnswer(404, body, "submit") };
 }
 /** A 400 in words that nobody knows: a dispatcher's parser, or anything else that speaks JSON. */
 const otherWords: Outcome = {
@@ -37,12 +59,14 @@ function play(purpose: CoursePurpose, outcomes: readonly Outcome[], from: Knowle
   let known = from;
   let nowMs = 0;
   let last = "wait";
+  let trust = nothingMet;
   for (const [index, met] of outcomes.entries()) {
     const outcome: Outcome =
       met.kind === "record" ? met : { ...met, trouble: inLightOf(known, met.trouble, purpose, "run-1") };
     known = learn(known, outcome, purpose);
     const plan = { purpose, id: "run-1", deadlineMs: 10_000, pace };
-    const step = nextStep(plan, known, outcome, { tries: index + 1, nowMs, random: 0.5 });
+    trust = metOf(trust, outcome, nowMs);
+    const step = nextStep(plan, known, outcome, { tries: index + 1, nowMs, random: 0.5, trust });
     if (step.kind === "settled") return `settled ${step.record.phase}`;
     if (step.kind === "fail") return `${step.error.code.slice(18)} ${step.error.sent} ${step.error.next}`;
     nowMs += step.forMs;
@@ -81,6 +105,11 @@ test.each<[CoursePurpose, Outcome[], string]>([
   ["submit", [unreachable, otherWords], "REQUEST_REFUSED yes never"],
   ["submit", [lost, otherWords], "UNEXPECTED_ANSWER maybe operator"],
   ["submit", [told("OUTCOME_UNKNOWN"), otherWords], "UNEXPECTED_ANSWER maybe operator"],
+  ["submit", [told404("not found")], "UNEXPECTED_ANSWER maybe operator"],
+  ["submit", [told404("configured protocol route required")], "ROUTE_UNKNOWN no never"],
+  ["submit", [told404("unknown execution"), told("OWNER_LOST")], "wait"],
+  ["submit", [told404("unknown execution"), record("Running")], "settled Running"],
+  ["submit", [told404("unknown execution"), told("ID_CONFLICT")], "ID_CONFLICT maybe operator"],
   ["submit", [told("INTERRUPTED")], "INTERRUPTED yes operator"],
   ["submit", [told("JOURNAL_UNAVAILABLE")], "JOURNAL_UNAVAILABLE maybe operator"],
   ["result", [record("Admitting"), record("Running"), record("Failed")], "settled Failed"],
@@ -106,15 +135,68 @@ test.each<[CoursePurpose, Outcome, string]>([
   ["submit", lost, "DEADLINE maybe same-id"],
   ["submit", unreachable, "DEADLINE no same-id"],
   ["submit", told("OWNER_LOST"), "DEADLINE maybe operator"],
+  ["submit", told404("unknown execution"), "DEADLINE maybe operator"],
   ["result", record("Running"), "DEADLINE yes same-id"],
   ["cancel", record("Cancelling"), "DEADLINE yes same-id"],
 ])("%s: at the deadline the last try decides what is next (case %#)", (purpose, outcome, end) => {
-  expect(
-    play(
-      purpose,
-      Array.from({ length: 40 }, () => outcome),
-    ),
-  ).toBe(end);
+  expect(play(purpose, times(40, outcome))).toBe(end);
+});
+
+test.each<[string, CoursePurpose, Outcome[], string]>([
+  ["from the start", "submit", times(40, untrusted), "ROUTER_UNTRUSTED no same-id"],
+  ["from the start", "result", times(40, untrusted), "ROUTER_UNTRUSTED no same-id"],
+  ["ours, from the start", "submit", times(40, refused), "CLIENT_REFUSED no same-id"],
+  ["ours, from the start", "cancel", times(40, refused), "CLIENT_REFUSED no same-id"],
+  [
+    "one and then the other",
+    "submit",
+    [...times(5, untrusted), ...times(35, refused)],
+    "CLIENT_REFUSED no same-id",
+  ],
+  ["while files are replaced", "submit", [...times(8, untrusted), record("Admitting")], "settled Admitting"],
+  ["after connections that failed", "submit", [...times(8, unreachable), untrusted], "wait"],
+  [
+    "after an answer",
+    "submit",
+    [told("OWNERSHIP_UNAVAILABLE"), ...times(40, untrusted)],
+    "DEADLINE no same-id",
+  ],
+  ["after a record", "result", [record("Running"), ...times(40, refused)], "DEADLINE yes same-id"],
+])(
+  "a certificate that is not taken ends a course after 5 s of nothing else: %s (%s)",
+  (_, purpose, outcomes, end) => {
+    expect(play(purpose, outcomes)).toBe(end);
+  },
+);
+
+test("the last try before that is made when the 5 s are over", () => {
+  const plan = { purpose: "submit", id: "run-1", deadlineMs: 60_000, pace } as const;
+  const trust = metOf(nothingMet, untrusted, 1_000);
+  const at = (nowMs: number) =>
+    nextStep(plan, nothingKnown, untrusted, { tries: 30, nowMs, random: 0.5, trust });
+  expect(at(1_000)).toEqual({ kind: "wait", forMs: 5_000 });
+  expect(at(5_990)).toEqual({ kind: "wait", forMs: 10 });
+  expect(at(6_000)).toMatchObject({ kind: "fail" });
+});
+
+test.each<[Outcome, string]>([
+  [
+    unreachable,
+    "run-1 was not accepted in the time it was given: no connection to http://r (refused) (CELLKIT_EXECUTION_UNREACHABLE); check its address, port and scheme, and that it runs; then ask again under the same id",
+  ],
+  [
+    told("OWNER_LOST"),
+    'run-1 was not accepted in the time it was given: the answer was 503 "recorded owner unavailable or outcome lost; no reroute or replay" (CELLKIT_EXECUTION_OWNER_LOST); the owner cannot be reached or has forgotten the run; reconcile it, never use a new id; let an operator look',
+  ],
+])("at the deadline it is told what the last try met, and what to do (case %#)", (outcome, message) => {
+  const plan = { purpose: "submit", id: "run-1", deadlineMs: 1, pace } as const;
+  const step = nextStep(plan, learn(nothingKnown, outcome, "submit"), outcome, {
+    tries: 1,
+    nowMs: 1,
+    random: 0.5,
+    trust: nothingMet,
+  });
+  expect(step).toMatchObject({ kind: "fail", error: { message } });
 });
 
 test.each<[string, Knowledge, CoursePurpose, Outcome[], string]>([
@@ -231,7 +313,7 @@ test("a course always ends: settled, failed, or with its deadline, and never wai
   const names = Object.keys(answers) as AnswerName[];
   const outcome = fc.oneof(
     fc.constantFrom(...names.map(told)),
-    fc.constantFrom(lost, unreachable, record("Running"), record("Succeeded")),
+    fc.constantFrom(lost, unreachable, untrusted, refused, record("Running"), record("Succeeded")),
   );
   const purpose = fc.constantFrom<CoursePurpose>("submit", "result", "cancel");
   fc.assert(
@@ -242,10 +324,12 @@ test("a course always ends: settled, failed, or with its deadline, and never wai
       (what, met, random) => {
         let known = nothingKnown;
         let nowMs = 0;
+        let trust = nothingMet;
         for (const [index, each] of met.entries()) {
           known = learn(known, each, what);
           const plan = { purpose: what, id: "run-1", deadlineMs: 10_000, pace };
-          const step = nextStep(plan, known, each, { tries: index + 1, nowMs, random });
+          trust = metOf(trust, each, nowMs);
+          const step = nextStep(plan, known, each, { tries: index + 1, nowMs, random, trust });
           if (step.kind !== "wait") return;
           expect(step.forMs).toBeGreaterThan(0);
           nowMs += step.forMs;

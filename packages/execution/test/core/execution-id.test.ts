@@ -62,8 +62,8 @@ test("parts of a few characters meet only when they are the same", () => {
 });
 
 test("no part and an empty part are errors that say what to give", () => {
-  expect(() => executionId("")).toThrow("has an empty part; give");
-  expect(() => executionId("a", "")).toThrow("has an empty part; give");
+  expect(() => executionId("")).toThrow("has an empty part, number 1 of 1; give");
+  expect(() => executionId("a", "")).toThrow("has an empty part, number 2 of 2; give");
   expect(() => executionId(...([] as unknown as [string]))).toThrow("needs at least one part; give a name");
   expect(() => executionId("")).not.toThrow("executionId()");
 });
