@@ -1,12 +1,14 @@
 // The calls about executions: claims before any POST, one POST for each new id, and owners that are never replaced.
 import { type Claim, type Ledger, LedgerError, type Owner } from "@cellkit/ledger";
-import type { Dispatchers } from "./backend/dispatchers.ts";
+import type { Dispatchers, Lane } from "./backend/dispatchers.ts";
+import { HeldTurn } from "./backend/origin-turns.ts";
 import type { Refusal } from "./core/answer.ts";
 import { type Call, decideOwner, decideOwnerAnswer, decideSubmission } from "./core/decide.ts";
 import { requestIdOf } from "./core/request-id.ts";
 import { BackendError, NoBackendError, PlacementError } from "./errors.ts";
 import type { Placement } from "./placement.ts";
 import type { RouterListener } from "./router-event.ts";
+import type { Place } from "./server/running-limit.ts";
 
 /** What goes back to the caller: a dispatcher's bytes as they came, or an answer of the router's own. */
 export interface Reply {
@@ -22,6 +24,11 @@ export interface CallContext {
   readonly startedMs: number;
 }
 
+/** A call that has its place among those that run. */
+export interface RunningContext extends CallContext {
+  readonly place: Place;
+}
+
 /** What {@link Executions} are made of. */
 export interface ExecutionsOptions {
   readonly ledger: Ledger;
@@ -29,6 +36,15 @@ export interface ExecutionsOptions {
   readonly placement: Placement;
   readonly signal: AbortSignal;
   readonly emit: RouterListener;
+}
+
+/** A submission whose id is known. */
+interface Submitted {
+  readonly id: string;
+  readonly body: Uint8Array;
+  readonly pin: string | undefined;
+  /** Its turn at the dispatcher that is chosen. */
+  readonly turn: HeldTurn;
 }
 
 /** The calls about executions. No method rejects. */
@@ -40,22 +56,28 @@ export class Executions {
   }
 
   /** `POST /v1/executions`. */
-  async submit(body: Uint8Array, pin: string | undefined, context: CallContext): Promise<Reply | Refusal> {
+  async submit(body: Uint8Array, pin: string | undefined, context: RunningContext): Promise<Reply | Refusal> {
     const id = requestIdOf(body);
     if (id === undefined) return "invalid-id";
-    const claim = await this.#claim(id, body, pin, context);
-    if (typeof claim === "string") return claim;
-    const submission = decideSubmission(claim, pin);
-    if (submission.kind === "refuse") return submission.refusal;
-    return submission.kind === "post"
-      ? this.#post(submission.owner, body, context)
-      : this.#relay({ kind: "read", id }, submission.owner, context);
+    const turn = new HeldTurn();
+    let owner: Owner;
+    try {
+      const claim = await this.#claim({ id, body, pin, turn }, context);
+      if (typeof claim === "string") return claim;
+      const submission = decideSubmission(claim, pin);
+      if (submission.kind === "refuse") return submission.refusal;
+      owner = submission.owner;
+      if (submission.kind === "post") return await this.#post(owner, body, context);
+    } finally {
+      turn.end();
+    }
+    return this.#relay({ kind: "read", id }, owner, context);
   }
 
   /** Reads, audits and cancellations: the recorded owner's own answer. */
   async ask(
     call: Extract<Call, { kind: "read" | "audit" | "cancel" }>,
-    context: CallContext,
+    context: RunningContext,
   ): Promise<Reply | Refusal> {
     const startedMs = performance.now();
     let owner: Owner | undefined;
@@ -71,17 +93,14 @@ export class Executions {
   }
 
   /** `POST /v1/artifacts/prewarm`: to the pinned backend, as it is. */
-  async prewarm(body: Uint8Array, pin: string, { token }: CallContext): Promise<Reply | Refusal> {
-    return (await this.#answered(this.#parts.dispatchers.prewarm(pin, body, token))) ?? "prewarm-failed";
+  async prewarm(body: Uint8Array, pin: string, context: RunningContext): Promise<Reply | Refusal> {
+    const { dispatchers } = this.#parts;
+    const prewarm = () => dispatchers.prewarm(pin, body, context.token);
+    return (await this.#answered(this.#inTurn("submit", pin, context, prewarm))) ?? "prewarm-failed";
   }
 
   /** A refusal: nothing may be sent. The caller comes again with the same id and bytes. */
-  async #claim(
-    id: string,
-    body: Uint8Array,
-    pin: string | undefined,
-    context: CallContext,
-  ): Promise<Claim | Refusal> {
+  async #claim({ id, body, pin, turn }: Submitted, context: RunningContext): Promise<Claim | Refusal> {
     const { ledger, signal, dispatchers, emit } = this.#parts;
     const startedMs = performance.now();
     // Before it is there nothing is recorded, and nothing is once the router must stop.
@@ -89,8 +108,7 @@ export class Executions {
     const chooseOwner = async () => {
       const owner = pin ?? (await this.#place(id, body, context));
       // No id is bound to a dispatcher for which the POST would only wait.
-      if (dispatchers.isSilent(owner))
-        throw new BackendError(owner, "is silent, and many calls wait for it", "no");
+      turn.hold(await dispatchers.turn("submit", owner, context.place));
       signal.throwIfAborted();
       chosen = owner;
       return owner;
@@ -113,9 +131,9 @@ export class Executions {
     }
   }
 
-  async #place(id: string, body: Uint8Array, { origins, token }: CallContext): Promise<string> {
+  async #place(id: string, body: Uint8Array, { origins, token, place }: RunningContext): Promise<string> {
     const { placement, dispatchers } = this.#parts;
-    const health = (origin: string) => dispatchers.health(origin, token);
+    const health = (origin: string) => dispatchers.health(origin, token, place);
     let chosen: string | undefined;
     try {
       chosen = await placement({ id, body, backends: origins, health });
@@ -146,13 +164,30 @@ export class Executions {
   async #relay(
     { kind, id }: Extract<Call, { kind: "read" | "audit" | "cancel" }>,
     recorded: Owner | undefined,
-    { origins, token }: CallContext,
+    context: RunningContext,
   ): Promise<Reply | Refusal> {
-    const owner = decideOwner(recorded, origins);
+    const owner = decideOwner(recorded, context.origins);
     if (typeof owner === "string") return owner;
-    const answer = await this.#answered(this.#parts.dispatchers.ask(kind, owner.backend, id, token));
+    const { backend } = owner;
+    const ask = () => this.#parts.dispatchers.ask(kind, backend, id, context.token);
+    const answer = await this.#answered(this.#inTurn("read", backend, context, ask));
     const decision = decideOwnerAnswer(answer?.status);
     return decision === "relay" ? (answer as Reply) : decision;
+  }
+
+  /** A call that has its turn at the dispatcher first. @throws BackendError (CELLKIT_ROUTER_BACKEND) */
+  async #inTurn(
+    lane: Lane,
+    backend: string,
+    { place }: RunningContext,
+    call: () => Promise<Reply>,
+  ): Promise<Reply> {
+    const leave = await this.#parts.dispatchers.turn(lane, backend, place);
+    try {
+      return await call();
+    } finally {
+      leave();
+    }
   }
 
   /** What an event tells of a ledger's failure; anything else is a defect, and answered as safely. */

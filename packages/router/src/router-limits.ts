@@ -7,8 +7,9 @@ export interface RouterLimits extends Partial<BackendBounds> {
   readonly connectionCount?: number;
   /**
    * Submissions and prewarmings that run at once, and as many reads, audits and cancellations; more wait for their turn. Capabilities
-   * need no turn: their callers share one answer. Where half as many wait for one dispatcher that has not answered for two seconds, it is
-   * given no further call about executions until it answers: their callers get 503 at once, and new ids go elsewhere. @default 1_024
+   * need no turn: their callers share one answer. At most half as many are busy with one dispatcher; the others of it wait outside, and
+   * hold nobody up. Where as many wait for one that has not answered for two seconds, it is given no further call about executions until
+   * it answers: their callers get 503 at once, and new ids go elsewhere. @default 1_024
    */
   readonly runningCount?: number;
   /** The head of a request, from the connection on. The original has no such bound. @default 15_000 */

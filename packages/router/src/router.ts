@@ -4,7 +4,7 @@ import type { LookupFunction } from "node:net";
 import type { TlsOptions } from "node:tls";
 import type { Ledger } from "@cellkit/ledger";
 import type { BackendSource } from "./backend/backend-list.ts";
-import { Dispatchers } from "./backend/dispatchers.ts";
+import { Dispatchers, type Lane as TurnLane } from "./backend/dispatchers.ts";
 import { CapabilityFanOut } from "./capability-fan-out.ts";
 import { encodeAnswer, type Refusal } from "./core/answer.ts";
 import type { Credentials } from "./core/credentials.ts";
@@ -13,7 +13,7 @@ import type { RequestHead } from "./core/request-head.ts";
 import { routeOf } from "./core/route.ts";
 import type { CredentialSource } from "./credential-files.ts";
 import { CredentialError, RouterOptionError } from "./errors.ts";
-import { type CallContext, Executions, type Reply } from "./executions.ts";
+import { Executions, type Reply, type RunningContext } from "./executions.ts";
 import { type Placement, placeByHash } from "./placement.ts";
 import { guardListener, type RequestRoute, type RouterListener } from "./router-event.ts";
 import { type ResolvedLimits, type RouterLimits, resolveLimits } from "./router-limits.ts";
@@ -56,7 +56,7 @@ export interface RouterCounts {
   readonly connections: number;
   /** Requests that run: at most `limits.runningCount` submissions, as many reads, and those for capabilities. */
   readonly running: number;
-  /** Whole requests that wait for their turn. */
+  /** Whole requests that wait for their turn, or for one at their dispatcher. */
   readonly waiting: number;
 }
 
@@ -114,11 +114,11 @@ class ListeningRouter implements Router {
     // Every running request listens to it.
     setMaxListeners(0, signal);
     const { ledger, lookup, placement = placeByHash, keepAlive = false } = options;
-    // A dispatcher that does not answer takes half of the room at most.
-    const silentCount = Math.ceil(runningCount / 2);
+    // One dispatcher takes half of the room at most.
+    const turnCount = Math.ceil(runningCount / 2);
     const dispatchers = new Dispatchers({
       bounds: this.#limits,
-      silentCount,
+      turnCount,
       lookup,
       keepAlive,
       signal,
@@ -215,7 +215,7 @@ class ListeningRouter implements Router {
       route,
       bodyBytes,
       enter: () => lane.enter(),
-      run: (body) => this.#run(call, body, context),
+      run: (body, place) => this.#run(call, body, { ...context, place }),
     };
   }
 
@@ -229,7 +229,7 @@ class ListeningRouter implements Router {
     }
   }
 
-  async #run(call: Call, body: Buffer, context: CallContext): Promise<Reply | Refusal> {
+  async #run(call: Call, body: Buffer, context: RunningContext): Promise<Reply | Refusal> {
     switch (call.kind) {
       case "submit":
         return this.#executions.submit(body, call.pin, context);
@@ -247,8 +247,8 @@ class ListeningRouter implements Router {
   }
 }
 
-/** What waits for its turn together. Reads have turns of their own, so that submissions that wait for a dispatcher hold none up. */
-type Lane = "submit" | "read" | "capabilities";
+/** What waits for its place together. */
+type Lane = TurnLane | "capabilities";
 
 function laneOf({ kind }: Call): Lane {
   if (kind === "submit" || kind === "prewarm") return "submit";

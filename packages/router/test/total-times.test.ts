@@ -124,6 +124,66 @@ describe("a dispatcher that is silent while half of the room waits for it", () =
   });
 });
 
+describe("a burst to one dispatcher", () => {
+  it("that answers nothing takes half of the room, at once, and the others of it wait for two seconds", async () => {
+    await using silent = await ScriptedBackend.open(hanging("POST /v1/executions"));
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([silent, backend], { limits: { runningCount: 4 } });
+    const burst = Array.from({ length: 10 }, (_, at) => router.submit(`run-${at}`, pinTo(silent)));
+    await until("two that run", () => silent.calls.length === 2 && router.router.counts().waiting === 8);
+    const startedMs = performance.now();
+    expect((await router.submit("good", pinTo(backend)))?.status).toBe(202);
+    expect(performance.now() - startedMs).toBeLessThan(1_500);
+    expect(router.router.counts()).toMatchObject({ running: 2, waiting: 8 });
+    await until("the end of those that wait", () => router.router.counts().waiting === 0, 4_000);
+    // Only the two that were sent are bound.
+    expect(await router.ledger.count()).toBe(3);
+    await router.router.stop({ signal: AbortSignal.abort() });
+    const bodies = (await Promise.all(burst)).map((answer) => answer?.body);
+    expect(bodies.filter((body) => body === uncertain)).toHaveLength(2);
+    expect(bodies.filter((body) => body === noOwnership)).toHaveLength(8);
+  });
+
+  it("of reads takes half of the room, too, and all are answered in their turn", async () => {
+    const held = Promise.withResolvers<void>();
+    await using slow = await ScriptedBackend.open(async (request, socket) => {
+      await held.promise;
+      return willing(request, socket);
+    });
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([slow, backend], { limits: { runningCount: 4 } });
+    await router.ledger.claim("slow", "x", async () => slow.origin);
+    await router.ledger.claim("good", "x", async () => backend.origin);
+    const burst = Array.from({ length: 10 }, () => router.read("/v1/executions/slow"));
+    await until("two that run", () => slow.calls.length === 2 && router.router.counts().waiting === 8);
+    expect((await router.read("/v1/executions/good"))?.status).toBe(200);
+    held.resolve();
+    expect((await Promise.all(burst)).map((answer) => answer?.status)).toEqual(Array(10).fill(200));
+    await until("nothing that runs", () => router.router.counts().running === 0);
+    expect(router.router.counts().waiting).toBe(0);
+  });
+
+  it("of new ids whose probe hangs leaves room for those that are pinned elsewhere", async () => {
+    await using silent = await ScriptedBackend.open(hanging("GET /v1/health"));
+    await using backend = await ScriptedBackend.open();
+    await using router = await openTestRouter([silent, backend], {
+      limits: { runningCount: 4 },
+      placement: async ({ backends, health }) => {
+        for (const origin of backends) if ((await health(origin)).healthy) return origin;
+        return undefined;
+      },
+    });
+    const burst = Array.from({ length: 10 }, (_, at) => router.submit(`run-${at}`));
+    await until("two that run", () => router.router.counts().waiting === 8);
+    expect((await router.submit("good", pinTo(backend)))?.status).toBe(202);
+    // Silent for two seconds, it is passed by.
+    const posted = () => backend.calls.filter((call) => call === "POST /v1/executions").length;
+    await until("those that went on", () => posted() === 9, 4_000);
+    await router.router.stop({ signal: AbortSignal.abort() });
+    await Promise.all(burst);
+  });
+});
+
 describe("a caller", () => {
   it.each([
     ["head", "GET /v1/executions/x HTTP/1.1\r\nX: ", { headMs: 300 }],

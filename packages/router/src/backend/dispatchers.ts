@@ -7,15 +7,20 @@ import { parseOrigin } from "../core/origin.ts";
 import { SilenceGuard } from "../core/silence-guard.ts";
 import { BackendError } from "../errors.ts";
 import type { BackendCallKind, RouterListener } from "../router-event.ts";
+import type { Place } from "../server/running-limit.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { type BackendAnswer, type ExchangeBounds, type ExchangeContext, exchange } from "./exchange.ts";
 import { KeptConnections } from "./kept-connections.ts";
+import { OriginTurns } from "./origin-turns.ts";
 
 /** What {@link Dispatchers} are made with. */
 export interface DispatchersOptions {
   readonly bounds: BackendBounds;
-  /** How many calls about executions may wait for one dispatcher that has been silent for two seconds. @default no limit */
-  readonly silentCount?: number;
+  /**
+   * How many submissions, and as many reads, may be busy with one dispatcher at once. Where as many wait for one that has answered nothing
+   * for two seconds, it has no further call about executions. @default no limit
+   */
+  readonly turnCount?: number;
   /** Looks names of static origins up. @default the system's resolver */
   readonly lookup: LookupFunction | undefined;
   /** Keep connections for the next call, but those of submissions and prewarming, which are never sent a second time. @default false */
@@ -64,6 +69,7 @@ export class Dispatchers {
   readonly #emit: RouterListener;
   readonly #kept: KeptConnections | undefined;
   readonly #guard: SilenceGuard;
+  readonly #turns: Readonly<Record<Lane, OriginTurns>>;
   /** Probes that run: callers that come meanwhile have the same answer. */
   readonly #probes = new Map<
     string,
@@ -71,15 +77,10 @@ export class Dispatchers {
   >();
 
   constructor(options: DispatchersOptions) {
-    const {
-      bounds,
-      lookup,
-      keepAlive = false,
-      silentCount = Number.POSITIVE_INFINITY,
-      signal,
-      emit,
-    } = options;
-    this.#guard = new SilenceGuard(silentCount);
+    const { bounds, lookup, keepAlive = false, turnCount = Number.POSITIVE_INFINITY, signal, emit } = options;
+    this.#guard = new SilenceGuard(turnCount);
+    const turns = { limitCount: turnCount, isSilent: (origin: string) => this.isSilent(origin), signal };
+    this.#turns = { submit: new OriginTurns(turns), read: new OriginTurns(turns) };
     const { connectMs, operationMs, exchangeMs, answerBytes } = bounds;
     this.#bounds = { connectMs, operationMs, totalMs: exchangeMs, maxBytes: answerBytes };
     this.#healthMs = bounds.healthMs;
@@ -106,6 +107,19 @@ export class Dispatchers {
     return this.#guard.isSilent(origin, performance.now());
   }
 
+  /**
+   * A turn at a dispatcher, before a request of the lane is busy with it.
+   * @param place that of the request: others' while it waits
+   * @returns to be called when the request is done with the dispatcher
+   * @throws BackendError (CELLKIT_ROUTER_BACKEND) when the dispatcher is silent, or the router stops: then no turn is waited for
+   */
+  async turn(lane: Lane, origin: string, place?: Place): Promise<() => void> {
+    if (this.isSilent(origin)) throw new BackendError(origin, "is silent, and many calls wait for it", "no");
+    const turns = this.#turns[lane];
+    const wait = () => turns.wait(origin);
+    return turns.take(origin) ?? (await (place === undefined ? wait() : place.lend(wait)));
+  }
+
   /** The one POST of an execution. @throws BackendError (CELLKIT_ROUTER_BACKEND) */
   submit(origin: string, body: Uint8Array, token: Uint8Array): Promise<BackendAnswer> {
     const call = { method: "POST", path: "/v1/executions", host: origin, body } as const;
@@ -113,13 +127,12 @@ export class Dispatchers {
   }
 
   /** A call about an execution that the dispatcher owns. @throws BackendError (CELLKIT_ROUTER_BACKEND) */
-  async ask(
+  ask(
     kind: "read" | "audit" | "cancel",
     origin: string,
     id: string,
     token: Uint8Array,
   ): Promise<BackendAnswer> {
-    if (this.isSilent(origin)) throw new BackendError(origin, "is silent, and many calls wait for it", "no");
     const path = paths[kind](id);
     const call =
       kind === "cancel"
@@ -135,15 +148,25 @@ export class Dispatchers {
     return this.#exchange("prewarm", origin, { call, token });
   }
 
-  /** Whether a dispatcher takes new work. Never rejects: one that cannot be asked, or is silent, is not healthy. */
-  async health(origin: string, token: Uint8Array): Promise<BackendHealth> {
-    if (this.isSilent(origin)) return unhealthy;
+  /**
+   * Whether a dispatcher takes new work. Never rejects: one that cannot be asked, or is silent, is not healthy.
+   * @param place that of the request which asks
+   */
+  async health(origin: string, token: Uint8Array, place?: Place): Promise<BackendHealth> {
+    let leave: () => void;
+    try {
+      leave = await this.turn("submit", origin, place);
+    } catch (error) {
+      if (error instanceof BackendError) return unhealthy;
+      throw error;
+    }
     // All who wait count, though they share one probe.
     this.#guard.begin(origin, performance.now());
     try {
       return await this.#sharedProbe(origin, token);
     } finally {
       this.#guard.end(origin, false, performance.now());
+      leave();
     }
   }
 
@@ -232,6 +255,9 @@ export class Dispatchers {
     return exchange(parsed, sent, { bounds, context: this.#context, kept, mark });
   }
 }
+
+/** What waits for its turn together. Reads have turns of their own, so that submissions that wait for a dispatcher hold none up. */
+export type Lane = "submit" | "read";
 
 /** A call, who makes it, and its bounds where they are not the usual ones. */
 interface CallParts {

@@ -4,6 +4,7 @@ import { encodeAnswer, type Refusal, refusalAnswer } from "../core/answer.ts";
 import { HeadReader, type RequestHead } from "../core/request-head.ts";
 import type { Reply } from "../executions.ts";
 import type { RequestRoute } from "../router-event.ts";
+import type { Place } from "./running-limit.ts";
 import { SocketInput } from "./socket-input.ts";
 
 /** What is done with a request whose head is known. */
@@ -14,10 +15,10 @@ export type Handling =
       readonly route: RequestRoute;
       /** How many bytes of body are read first. */
       readonly bodyBytes: number;
-      /** Waits for room among the running requests; answers what gives it back. */
-      enter(): Promise<() => void>;
+      /** Waits for room among the running requests. */
+      enter(): Promise<Place>;
       /** Never rejects. Called once the body is whole, and there is room for one more request. */
-      run(body: Buffer): Promise<Reply | Refusal>;
+      run(body: Buffer, place: Place): Promise<Reply | Refusal>;
     };
 
 /** How a connection ended. */
@@ -101,7 +102,7 @@ export class Connection {
       const body = await this.#readBody(handling.bodyBytes);
       clearTimeout(arrival);
       if (body === undefined) return { ...silent, route };
-      const reply = await this.#run(handling.enter, () => handling.run(body));
+      const reply = await this.#run(handling.enter, (place) => handling.run(body, place));
       if (reply === undefined) return { ...silent, route };
       if (typeof reply === "string") return await this.#refuse(route, reply);
       return await this.#pass(route, reply);
@@ -141,17 +142,17 @@ export class Connection {
 
   /** undefined: the caller was gone before there was room, so nothing was done. */
   async #run(
-    enter: () => Promise<() => void>,
-    work: () => Promise<Reply | Refusal>,
+    enter: () => Promise<Place>,
+    work: (place: Place) => Promise<Reply | Refusal>,
   ): Promise<Reply | Refusal | undefined> {
     this.#phase = "waiting";
-    const leave = await enter();
+    const place = await enter();
     try {
       if (this.#socket.destroyed) return undefined;
       this.#phase = "running";
-      return await work();
+      return await work(place);
     } finally {
-      leave();
+      place.leave();
     }
   }
 
