@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { createLogger } from "@cellkit/daemon";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { routerOptions, startRouter } from "../src/index.ts";
+import { checkRouter, routerOptions, startRouter } from "../src/index.ts";
 import { writeTokens } from "./support/router.ts";
 import { hasOpenssl, makeSelfSigned } from "./support/self-signed.ts";
 import { until } from "./support/until.ts";
@@ -22,15 +22,21 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
+function configOf(tls: { tlsCert?: string; tlsKey?: string }) {
+  const { client: clientTokenFile, backend: tokenFile } = writeTokens(directory);
+  const files = { clientTokenFile, tokenFile, ownershipDir: join(directory, "ledger"), ...tls };
+  return routerOptions.parse({
+    ...{ backends: "http://127.0.0.1:1", listen: "127.0.0.1:0", fingerprint: false },
+    ...files,
+  });
+}
+
 /** A daemon in this process. @param onDefer hears of each part once it is made */
 async function start(
   tls: { tlsCert?: string; tlsKey?: string },
   onDefer: (part: string) => void = () => undefined,
 ) {
-  const { client: clientTokenFile, backend: tokenFile } = writeTokens(directory);
-  const files = { clientTokenFile, tokenFile, ownershipDir: join(directory, "ledger"), ...tls };
-  const backends = "http://127.0.0.1:1";
-  const config = routerOptions.parse({ backends, listen: "127.0.0.1:0", fingerprint: false, ...files });
+  const config = configOf(tls);
   const lines: Record<string, unknown>[] = [];
   const log = createLogger({
     name: "router",
@@ -93,6 +99,22 @@ describe.runIf(hasOpenssl())("--tls-cert", () => {
         msg: expect.stringMatching(/^the certificate expired at \S+: callers will refuse it$/),
       }),
     ]);
+  });
+
+  it.each([
+    [0.5, "passed", /^for IP Address:127\.0\.0\.1, until \S+Z$/],
+    [10, "warning", /, until \S+Z$/],
+    [20.5, "failed", /, until \S+Z: it expired at \S+Z$/],
+    [-1, "failed", /, until \S+Z: it is not valid before \S+Z$/],
+  ])("%d days into one of 20 days, its check has %s", async (days, verdict, detail) => {
+    const { certPath, keyPath } = makeSelfSigned(directory, "checked", 20);
+    const clock = vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + days * 86_400_000 });
+    releases.push(() => clock.useRealTimers());
+    const results = await checkRouter(configOf({ tlsCert: certPath, tlsKey: keyPath }), { roundCount: 1 });
+    expect(results.find(({ name }) => name === "certificate")).toEqual({
+      ...{ name: "certificate", verdict },
+      detail: expect.stringMatching(detail),
+    });
   });
 
   it("without it there is nothing of a certificate in the metrics", async () => {

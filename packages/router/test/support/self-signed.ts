@@ -14,11 +14,15 @@ export function hasOpenssl(): boolean {
   }
 }
 
-/** Writes a certificate for 127.0.0.1 and its key. */
-export function makeSelfSigned(directory: string, name: string): { certPath: string; keyPath: string } {
+/** Writes a certificate for 127.0.0.1 and its key. @param dayCount how long it is valid, from now on */
+export function makeSelfSigned(
+  directory: string,
+  name: string,
+  dayCount = 2,
+): { certPath: string; keyPath: string } {
   const [certPath, keyPath] = [join(directory, `${name}.crt`), join(directory, `${name}.key`)];
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", keyPath];
-  const about = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"];
+  const about = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1", "-days", String(dayCount)];
   execFileSync("openssl", ["req", "-x509", ...key, ...about, "-out", certPath], { stdio: "ignore" });
   return { certPath, keyPath };
 }
