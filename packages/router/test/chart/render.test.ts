@@ -104,7 +104,8 @@ describe.skipIf(helm === undefined)("the chart", () => {
     const { spec } = deploymentSpec(only(await render(userValues()), "Deployment")).template;
     const { runAsUser, runAsGroup } = spec.securityContext;
     expect(containerfile).toContain(`\nUSER ${runAsUser}:${runAsGroup}\n`);
-    expect(containerfile).toMatch(new RegExp(`/usr/local/bin/${spec.containers[0]?.command[0]}\\b`));
+    expect(containerfile).toContain("\nENV PATH=/app/bin:$PATH\n");
+    expect(containerfile).toContain(`\nENTRYPOINT ["${spec.containers[0]?.command[0]}"]\n`);
   });
 
   it("mounts Secrets as directories that can be updated, readable by the router's group alone", async () => {
