@@ -100,7 +100,7 @@ export class CallError extends ExecutionError {
   }
 }
 
-/** Time ran out. `cause` is what the last try met; whatever was submitted goes on, and can be attached to again. */
+/** Time ran out. Message and `cause` tell what the last try met; whatever was submitted goes on, and can be attached to again. */
 export class DeadlineError extends ExecutionError {
   override readonly name = "DeadlineError";
   readonly code = "CELLKIT_EXECUTION_DEADLINE";

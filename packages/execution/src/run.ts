@@ -240,7 +240,10 @@ function purposeOf(method: "GET" | "POST"): CoursePurpose {
 /** An answer about another id is no answer. */
 export function ofThisRun<T extends { requestId: string }>(id: string, called: Called<T>): Called<T> {
   if (called.kind !== "value" || called.value.requestId === id) return called;
-  return { kind: "trouble", trouble: unusableTrouble(200, "is about another execution") };
+  return {
+    kind: "trouble",
+    trouble: unusableTrouble(200, `is about ${shown(called.value.requestId)} in place of ${id}`),
+  };
 }
 
 /** No router knows the id, and none has ever given a record of it. */
