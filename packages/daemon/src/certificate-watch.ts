@@ -71,6 +71,7 @@ export class CertificateWatch {
   }
 
   async #look(): Promise<void> {
+    // Asked before the files are read: what changes meanwhile is seen at the next look.
     const versions = await fileVersions(this.#files);
     // While something is wrong each look reads: a date may come true without a change of the file.
     if (versions === this.#versions && this.#suspicion === undefined) return;
@@ -79,8 +80,7 @@ export class CertificateWatch {
       const isNew = !isSamePair(pair, this.#current);
       const wrongDate = isNew ? certificateDateProblem(pair, Date.now()) : undefined;
       if (wrongDate !== undefined) throw new CertificateFileError(this.#files.certPath, wrongDate);
-      // Changed while it was read: the next look decides.
-      if ((await fileVersions(this.#files)) !== versions || this.#isClosed) return;
+      if (this.#isClosed) return;
       if (isNew) this.#use(pair);
       this.#versions = versions;
       this.#suspicion = undefined;
