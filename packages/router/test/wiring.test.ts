@@ -104,10 +104,7 @@ describe("--mode", () => {
 });
 
 describe("--keep-backends", () => {
-  it.each([
-    [false, 3],
-    [true, 1],
-  ])("%s: three reads come over so many connections", async (keepBackends, count) => {
+  it("lets three reads come over one connection", async () => {
     const sockets = new Set<Socket>();
     const server = createServer((request, response) => {
       const isRead = request.method === "GET" && request.url !== "/v1/health";
@@ -123,11 +120,11 @@ describe("--keep-backends", () => {
       server.close();
     });
     const backends = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const router = await start({ backends, keepBackends });
+    const router = await start({ backends, keepBackends: true });
     expect((await router.submit("run-1"))?.status).toBe(200);
     for (let read = 0; read < 3; read += 1) expect((await router.read("run-1"))?.status).toBe(200);
     // The health probe before the submission left one that the first read takes.
-    expect(sockets.size).toBe(count);
+    expect(sockets.size).toBe(1);
   });
 });
 

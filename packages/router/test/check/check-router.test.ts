@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openPosixLedger } from "@cellkit/ledger";
 import { dispatcher, type ScriptedDispatcher } from "@cellkit/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { formatFingerprint } from "../../src/fingerprint/fingerprint.ts";
 import { openNotes } from "../../src/fingerprint/open-notes.ts";
 import { TokenGenerations } from "../../src/fingerprint/token-generation.ts";
@@ -207,7 +207,6 @@ describe("replicas that are gone", () => {
     const notes = await openNotes(place(), {});
     const backends = `sha256:${"ab".repeat(32)}`;
     await notes.write("old", formatFingerprint({ version: 1, replica: "old", backends }));
-    expect((await check()).get("replicas")?.verdict).toBe("failed");
     const when = new Date("2026-01-02T03:04:05.000Z");
     await utimes(join(place(), "cellkit-router", "cellkit-router-old.fingerprint"), when, when);
     expect((await check()).get("replicas")).toMatchObject({
@@ -268,15 +267,18 @@ describe("backends", () => {
     });
   });
 
-  it("whose name is not looked up in time are told of, and not taken for the whole list", async () => {
-    await using dns = await DnsServer.open();
-    dns.state = { kind: "silent" };
-    const found = await check({ backendsSrv: "cells", dnsServer: dns.address });
-    expect(found.get("list")).toMatchObject({
-      verdict: "failed",
-      detail: expect.stringMatching(/^2 dispatchers; cells is not found/),
-    });
-  });
+  it.runIf(inject("size") === "long")(
+    "whose name is not looked up in time are told of, and not taken for the whole list",
+    async () => {
+      await using dns = await DnsServer.open();
+      dns.state = { kind: "silent" };
+      const found = await check({ backendsSrv: "cells", dnsServer: dns.address });
+      expect(found.get("list")).toMatchObject({
+        verdict: "failed",
+        detail: expect.stringMatching(/^2 dispatchers; cells is not found/),
+      });
+    },
+  );
 
   it("are asked at one address of their name, where several are to be asked", async () => {
     const port = new URL(nodes[0]?.origin ?? "").port;
