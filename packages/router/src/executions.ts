@@ -109,6 +109,8 @@ export class Executions {
       const owner = pin ?? (await this.#place(id, body, context));
       // No id is bound to a dispatcher for which the POST would only wait.
       turn.hold(await dispatchers.turn("submit", owner, context.place));
+      // Nor to one whose name is not found.
+      await dispatchers.find(owner);
       signal.throwIfAborted();
       chosen = owner;
       return owner;

@@ -35,7 +35,7 @@ export interface RouterOptions {
    * with `Content-Length`; those that close are closed with. @default false, as the original: a connection for each call
    */
   readonly keepAlive?: boolean;
-  /** Looks names of backends up. @default the system's resolver */
+  /** Looks names of backends up, once for all calls of five seconds; the last answer stays while one fails. @default the system's names */
   readonly lookup?: LookupFunction;
   /** Hears of requests, claims, calls and health; for metrics and logs. */
   readonly onEvent?: RouterListener;

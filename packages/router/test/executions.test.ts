@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import {
   CorruptRecordError,
   LedgerBusyError,
@@ -178,6 +179,64 @@ describe("a submission", () => {
       "result" in event ? [`${event.kind} ${event.result}`] : [],
     );
     expect(failed).toEqual(["claim failed", "lookup failed"]);
+  });
+});
+
+describe("a dispatcher whose name", () => {
+  /** Names of this machine's loop, but for one that nobody answers for, and one that is said not to be. */
+  const lookup: LookupFunction = (name, _options, callback) => {
+    if (name === "silent.test") return;
+    if (name === "gone.test") callback(Object.assign(new RangeError(name), { code: "ENOTFOUND" }), "", 0);
+    else callback(null, "127.0.0.1", 4);
+  };
+  const openNamed = async (backend: ScriptedBackend) => {
+    const named = (name: string) => backend.origin.replace("127.0.0.1", name);
+    const origins = ["good.test", "silent.test", "gone.test"].map(named) as [string, string, string];
+    const backends = { origins: async () => origins };
+    return { origins, router: await openTestRouter([], { backends, lookup, limits: { connectMs: 300 } }) };
+  };
+
+  it.each([
+    ["is not there", 2],
+    ["nobody answers for", 1],
+  ])("%s has no id bound to it, and others are reached meanwhile", async (_how, index) => {
+    await using backend = await ScriptedBackend.open();
+    const { origins, router: opened } = await openNamed(backend);
+    await using router = opened;
+    const [pinned, good] = await Promise.all([
+      router.submit("run-1", `X-Celln-Backend: ${origins[index]}\r\n`),
+      router.submit("run-2", `X-Celln-Backend: ${origins[0]}\r\n`),
+    ]);
+    expect([pinned?.status, json(pinned)]).toEqual([503, noOwnership]);
+    expect(good?.status).toBe(202);
+    expect(await router.ledger.lookup("run-1")).toBeUndefined();
+    expect(posts(backend)).toHaveLength(1);
+    // It is free.
+    expect((await router.submit("run-1", `X-Celln-Backend: ${origins[0]}\r\n`))?.status).toBe(202);
+  });
+
+  it("is not found is not healthy, and new ids go elsewhere", async () => {
+    await using backend = await ScriptedBackend.open();
+    const { router: opened } = await openNamed(backend);
+    await using router = opened;
+    for (let at = 0; at < 6; at += 1) expect((await router.submit(`run-${at}`))?.status).toBe(202);
+    expect(posts(backend)).toHaveLength(6);
+  });
+
+  it("many calls need is looked up once", async () => {
+    await using backend = await ScriptedBackend.open();
+    const asked: string[] = [];
+    const origin = backend.origin.replace("127.0.0.1", "good.test");
+    await using router = await openTestRouter([], {
+      backends: { origins: async () => [origin] },
+      lookup: (name, options, callback) => {
+        asked.push(name);
+        lookup(name, options, callback);
+      },
+    });
+    await Promise.all(Array.from({ length: 20 }, (_, at) => router.submit(`run-${at}`)));
+    await router.read("/v1/executions/run-1");
+    expect([posts(backend).length, asked]).toEqual([20, ["good.test"]]);
   });
 });
 

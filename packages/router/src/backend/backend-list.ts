@@ -1,8 +1,9 @@
 // Which dispatchers there are: a fixed list, and what a name resolves to (execution API, section 4.2).
-import { lookup } from "node:dns/promises";
 import { isIPv6 } from "node:net";
 import { parseOrigin, printableAddress } from "../core/origin.ts";
 import { RouterOptionError } from "../errors.ts";
+import { SystemNames } from "./system-names.ts";
+import { withinMs } from "./within-ms.ts";
 
 /** Where the router learns its dispatchers from. */
 export interface BackendSource {
@@ -22,7 +23,7 @@ export interface BackendListOptions {
   readonly origins?: readonly string[];
   /** A name that is looked up when it is used and the last answer is 5 seconds old. */
   readonly discovery?: Discovery;
-  /** Looks a name up: all of its addresses. @default the system's resolver */
+  /** Looks a name up: all of its addresses. @default the system's names */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
   /** Hears of each lookup. */
   readonly onEvent?: (event: DiscoveryEvent) => void;
@@ -99,8 +100,7 @@ class DiscoveredBackends implements BackendSource {
     this.#fixed = fixed;
     this.#effective = fixed;
     this.#discovery = discovery;
-    this.#resolve =
-      options.resolve ?? (async (name) => (await lookup(name, { all: true })).map(({ address }) => address));
+    this.#resolve = options.resolve ?? ((name) => new SystemNames().resolve(name, { isWhole: true }));
     this.#onEvent = options.onEvent ?? (() => undefined);
   }
 
@@ -158,11 +158,4 @@ function byBytes(one: string, other: string): number {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown";
-}
-
-async function withinMs(boundMs: number, work: Promise<void>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, boundMs);
-  await Promise.race([work, promise]);
-  clearTimeout(timer);
 }

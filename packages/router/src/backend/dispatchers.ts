@@ -1,5 +1,5 @@
 // The calls that a router makes to its dispatchers, each with its bounds (execution API, section 4.5).
-import type { LookupFunction } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import type { NodeReport } from "@cellkit/execution/contract";
 import { type BackendCall, encodeCall } from "../core/backend-call.ts";
 import { type BackendHealth, parseHealth, parseReport, unhealthy } from "../core/node-report.ts";
@@ -12,6 +12,9 @@ import { ByteBudget } from "./byte-budget.ts";
 import { type BackendAnswer, type ExchangeBounds, type ExchangeContext, exchange } from "./exchange.ts";
 import { KeptConnections } from "./kept-connections.ts";
 import { OriginTurns } from "./origin-turns.ts";
+import { resolveBy, SharedLookups } from "./shared-lookups.ts";
+import { SystemNames } from "./system-names.ts";
+import { withinMs } from "./within-ms.ts";
 
 /** What {@link Dispatchers} are made with. */
 export interface DispatchersOptions {
@@ -21,7 +24,7 @@ export interface DispatchersOptions {
    * for two seconds, it has no further call about executions. @default no limit
    */
   readonly turnCount?: number;
-  /** Looks names of static origins up. @default the system's resolver */
+  /** Looks names of origins up, once for all calls of five seconds. @default the system's names */
   readonly lookup: LookupFunction | undefined;
   /** Keep connections for the next call, but those of submissions and prewarming, which are never sent a second time. @default false */
   readonly keepAlive?: boolean;
@@ -68,6 +71,8 @@ export class Dispatchers {
   readonly #context: ExchangeContext;
   readonly #emit: RouterListener;
   readonly #kept: KeptConnections | undefined;
+  readonly #names = new SystemNames();
+  readonly #lookups: SharedLookups;
   readonly #guard: SilenceGuard;
   readonly #turns: Readonly<Record<Lane, OriginTurns>>;
   /** Probes that run: callers that come meanwhile have the same answer. */
@@ -84,13 +89,19 @@ export class Dispatchers {
     const { connectMs, operationMs, exchangeMs, answerBytes } = bounds;
     this.#bounds = { connectMs, operationMs, totalMs: exchangeMs, maxBytes: answerBytes };
     this.#healthMs = bounds.healthMs;
-    this.#context = { budget: new ByteBudget(bounds.totalAnswerBytes), lookup, signal };
+    this.#lookups = new SharedLookups(
+      lookup === undefined ? (name) => this.#names.resolve(name) : resolveBy(lookup),
+    );
+    signal.addEventListener("abort", () => this.#names.close());
+    const budget = new ByteBudget(bounds.totalAnswerBytes);
+    this.#context = { budget, lookup: this.#lookups.lookup, signal };
     this.#emit = emit;
     this.#kept = keepAlive ? new KeptConnections() : undefined;
   }
 
-  /** Ends the connections that are kept. */
+  /** Ends the connections that are kept, and lookups that run. */
   close(): void {
+    this.#names.close();
     this.#kept?.close();
   }
 
@@ -118,6 +129,25 @@ export class Dispatchers {
     const turns = this.#turns[lane];
     const wait = () => turns.wait(origin);
     return turns.take(origin) ?? (await (place === undefined ? wait() : place.lend(wait)));
+  }
+
+  /**
+   * Finds the address of a dispatcher, before an id is bound to it: a POST that could not even be begun would use the id up.
+   * @throws BackendError (CELLKIT_ROUTER_BACKEND) where its name is not found
+   */
+  async find(origin: string): Promise<void> {
+    const parsed = parseOrigin(origin);
+    if ("problem" in parsed) throw new BackendError(origin, `is ${parsed.problem}`, "no");
+    if (isIP(parsed.host) !== 0) return;
+    let isFound = false;
+    const finding = this.#lookups.find(parsed.host).then(() => {
+      isFound = true;
+    });
+    let cause: unknown;
+    await withinMs(this.#bounds.connectMs, finding).catch((error: unknown) => {
+      cause = error;
+    });
+    if (!isFound) throw new BackendError(origin, "has a name that is not found", "no", { cause });
   }
 
   /** The one POST of an execution. @throws BackendError (CELLKIT_ROUTER_BACKEND) */

@@ -37,7 +37,7 @@ export interface ExchangeBounds {
 export interface ExchangeContext {
   /** For what answers hold beyond {@link freeBytes}. */
   readonly budget: ByteBudget;
-  readonly lookup: LookupFunction | undefined;
+  readonly lookup: LookupFunction;
   /** Ends the exchange; it counts as failed. */
   readonly signal: AbortSignal;
 }
@@ -133,7 +133,7 @@ class Exchange {
       port: origin.port,
       noDelay: true,
       autoSelectFamily: false,
-      ...(context.lookup && { lookup: context.lookup }),
+      lookup: context.lookup,
     });
     return socket.on("connect", () => this.#connected());
   }

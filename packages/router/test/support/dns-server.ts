@@ -7,6 +7,8 @@ export type DnsState =
   | { readonly kind: "addresses"; readonly addresses: readonly string[] }
   /** IPv4 addresses, and SERVFAIL for the question about IPv6 ones. */
   | { readonly kind: "half"; readonly addresses: readonly string[] }
+  /** Addresses of this name, and no other name. */
+  | { readonly kind: "only"; readonly name: string; readonly addresses: readonly string[] }
   /** No such name. */
   | { readonly kind: "gone" }
   /** SERVFAIL. */
@@ -17,7 +19,7 @@ export type DnsState =
 const typeA = 1;
 const typeAaaa = 28;
 /** Fine, a failure, no such name. */
-const codes = { addresses: 0, half: 2, failing: 2, gone: 3 } as const;
+const codes = { addresses: 0, only: 3, half: 2, failing: 2, gone: 3 } as const;
 
 /** A server that says of every name what the test wants. */
 export class DnsServer implements AsyncDisposable {
@@ -55,8 +57,11 @@ export class DnsServer implements AsyncDisposable {
     if (state.kind === "silent") return undefined;
     const end = question.indexOf(0, 12) + 5;
     const type = question.readUInt16BE(end - 4);
-    const records = "addresses" in state ? state.addresses.filter((each) => typeOf(each) === type) : [];
-    const code = state.kind === "half" && type === typeA ? 0 : codes[state.kind];
+    const isMeant = state.kind !== "only" || nameOf(question) === state.name;
+    const records =
+      "addresses" in state && isMeant ? state.addresses.filter((each) => typeOf(each) === type) : [];
+    const isFine = state.kind === "only" ? isMeant : state.kind === "half" && type === typeA;
+    const code = isFine ? 0 : codes[state.kind];
     const head = Buffer.alloc(12);
     question.copy(head, 0, 0, 2);
     // An answer, recursion available, and the code.
@@ -65,6 +70,13 @@ export class DnsServer implements AsyncDisposable {
     head.writeUInt16BE(records.length, 6);
     return Buffer.concat([head, question.subarray(12, end), ...records.map((each) => record(type, each))]);
   }
+}
+
+function nameOf(question: Buffer): string {
+  const labels: string[] = [];
+  for (let at = 12; question[at] !== 0; at += 1 + (question[at] ?? 0))
+    labels.push(question.toString("latin1", at + 1, at + 1 + (question[at] ?? 0)));
+  return labels.join(".").toLowerCase();
 }
 
 function typeOf(address: string): number {
