@@ -41,12 +41,24 @@ export class LedgerMissingError extends LedgerError {
   readonly code = "CELLKIT_LEDGER_MISSING";
   /** The message without its last sentence, which is for programs: a command has another way to create a ledger. */
   readonly problem: string;
+  /** There are records all the same: a ledger of the original router's, or one that lost its mark. It is to be marked, not created. */
+  readonly hasRecords: boolean;
 
-  /** @param ledger a path, or the address of a bucket or a database without its password */
-  constructor(ledger: string, found: string, options?: ErrorOptions) {
-    const problem = `no ledger was ever created at ${ledger}: ${found}. If it should be there, look for ${suspectOf(ledger)}; an empty ledger in its place would run old work again`;
-    super(`${problem}. To create a new one, open it once without requireExisting`, options);
+  /**
+   * @param ledger a path, or the address of a bucket or a database without its password
+   * @param found what was found in its place; with `hasRecords` what the mark would be
+   */
+  constructor(ledger: string, found: string, options: ErrorOptions & { hasRecords?: boolean } = {}) {
+    const { hasRecords = false, ...rest } = options;
+    const problem = hasRecords
+      ? `there are records at ${ledger}, but no mark of a ledger's creation (${found}), as where only routers of the original have been: cellkit ledger adopt leaves one`
+      : `no ledger was ever created at ${ledger}: ${found}. If it should be there, look for ${suspectOf(ledger)}; an empty ledger in its place would run old work again`;
+    super(
+      `${problem}. To ${hasRecords ? "mark it" : "create a new one"}, open it once without requireExisting`,
+      rest,
+    );
     this.problem = problem;
+    this.hasRecords = hasRecords;
   }
 }
 

@@ -55,6 +55,14 @@ describe("errors", () => {
     expect(at("postgresql://h:5432/d#l").message).not.toMatch(/mount/);
   });
 
+  it("a missing mark beside records is to be left anew, and no ledger is to be created", () => {
+    const error = new errors.LedgerMissingError("/l", "a file ledger.json", { hasRecords: true });
+    expect(error.problem).toMatch(
+      /^there are records at \/l, but no mark .*ledger\.json.*: cellkit ledger adopt leaves one$/,
+    );
+    expect(error.message).toMatch(/To mark it, open it once without requireExisting$/);
+  });
+
   it("say whether a claim may have been recorded", () => {
     const error = new errors.LedgerUnavailableError("/l", "the connection was cut", "maybe");
     expect(error.recorded).toBe("maybe");

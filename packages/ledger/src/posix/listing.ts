@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { LedgerEntry } from "../ledger.ts";
 import { diskFailure } from "./disk-failure.ts";
+import type { FileCalls } from "./file-calls.ts";
 import {
   HINT_NAME,
   type LedgerDirectory,
@@ -92,4 +93,14 @@ async function findOther(
     ? "a staging file that was never published; a later start removes it"
     : "nothing of a ledger's";
   return { key: name, owner: undefined, problem, modifiedMs, marked: false };
+}
+
+/** Whether a directory has a record, by its name alone. */
+export async function holdsRecord(path: string, calls: Pick<FileCalls, "eachName">): Promise<boolean> {
+  let found = false;
+  await calls.eachName(path, (name) => {
+    found = recordKey(name) !== undefined;
+    return !found;
+  });
+  return found;
 }

@@ -13,6 +13,7 @@ import { GroupCommit } from "./group-commit.ts";
 import { LedgerDirectory, MARKER_NAME } from "./ledger-directory.ts";
 import { guardListener, type PosixLedgerListener } from "./ledger-event.ts";
 import { LedgerLock } from "./ledger-lock.ts";
+import { holdsRecord } from "./listing.ts";
 import { ensureMarker, readMarker } from "./marker.ts";
 import { PosixLedger } from "./posix-ledger.ts";
 import { prepareDirectory } from "./prepare-directory.ts";
@@ -158,8 +159,11 @@ async function checkExisting(path: string): Promise<void> {
   }
   if (ledgerId !== undefined) return;
   const there = await pooledCalls.lstat(path).catch(() => undefined);
-  throw new LedgerMissingError(
-    path,
-    there === undefined ? "there is no such directory" : `it has no file ${MARKER_NAME}`,
-  );
+  if (there === undefined) throw new LedgerMissingError(path, "there is no such directory");
+  const hasRecords = await holdsRecord(path, pooledCalls).catch((error: unknown) => {
+    throw diskFailure(url, "look into its directory", error, "no");
+  });
+  throw new LedgerMissingError(path, hasRecords ? `a file ${MARKER_NAME}` : `it has no file ${MARKER_NAME}`, {
+    hasRecords,
+  });
 }

@@ -10,8 +10,8 @@ import { LedgerClosedError, LedgerMissingError, LedgerOptionError } from "../err
 import type { LedgerCallOptions, LedgerEntry, LedgerReader } from "../ledger.ts";
 import { diskFailure, errnoOf, quietly } from "./disk-failure.ts";
 import { pooledCalls } from "./file-calls.ts";
-import { LedgerDirectory, MARKER_NAME, recordKey } from "./ledger-directory.ts";
-import { findEntry, listEntries } from "./listing.ts";
+import { LedgerDirectory, MARKER_NAME } from "./ledger-directory.ts";
+import { findEntry, holdsRecord, listEntries } from "./listing.ts";
 import { readMarker } from "./marker.ts";
 import { RecordFiles } from "./record-files.ts";
 
@@ -41,7 +41,7 @@ export async function openPosixReader(options: {
   }
   try {
     const ledgerId = await readMarker(directory);
-    if (ledgerId === undefined && !(await hasRecord(directory)))
+    if (ledgerId === undefined && !(await holdsRecord(directory.path, directory.calls)))
       throw new LedgerMissingError(wanted, `it has neither a file ${MARKER_NAME} nor a record`);
     if (ledgerId !== undefined) directory.expectLedger(ledgerId);
     return new PosixReader(directory, name, ledgerId);
@@ -49,15 +49,6 @@ export async function openPosixReader(options: {
     await quietly(directory.close());
     throw diskFailure(url, "look into its directory", error, "no");
   }
-}
-
-async function hasRecord(directory: LedgerDirectory): Promise<boolean> {
-  let found = false;
-  await directory.calls.eachName(directory.path, (name) => {
-    found = recordKey(name) !== undefined;
-    return !found;
-  });
-  return found;
 }
 
 class PosixReader implements LedgerReader {

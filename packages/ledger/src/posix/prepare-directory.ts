@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeDirectory } from "@cellkit/bucket/directory";
-import { LedgerUnsupportedError } from "../errors.ts";
+import { LedgerUnavailableError, LedgerUnsupportedError } from "../errors.ts";
 import { diskFailure, errnoOf, quietly } from "./disk-failure.ts";
 import type { FileCalls } from "./file-calls.ts";
 
@@ -22,6 +22,14 @@ export async function prepareDirectory(directory: string, url: string, calls: Fi
     await makeDirectory(directory);
     real = await realpath(directory);
   } catch (error) {
+    // mkdir(2) on a file, and below one.
+    if (["EEXIST", "ENOTDIR"].includes(errnoOf(error) ?? ""))
+      throw new LedgerUnavailableError(
+        url,
+        `${directory} is a file, or lies below one, and a ledger's place is a directory: give that`,
+        "no",
+        { cause: error },
+      );
     throw diskFailure(url, `make the directory ${directory}`, error, "no");
   }
   for (let at = real; ; at = dirname(at)) {

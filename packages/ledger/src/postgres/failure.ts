@@ -89,17 +89,41 @@ export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return "something that is no error was thrown";
   if (error instanceof AggregateError && error.errors.length > 0) return describeFailure(error.errors[0]);
   const state = sqlState(error);
-  const hint = state === undefined ? "" : (HINTS[state] ?? "");
+  const hint = HINTS[state ?? codeOf(error) ?? ""] ?? hintOfMessage(error.message);
   return `${error.message}${state === undefined ? "" : ` (SQLSTATE ${state})`}${hint}`;
 }
 
+const CHECK_PLACE = ": see that the address has the server's host and port, and that the server runs";
+const CHECK_NETWORK = `${CHECK_PLACE}, and that no firewall is between`;
+const CHECK_USER =
+  ": see that the address (or PGUSER) names a role of that server, with its password (PGPASSWORD), and that pg_hba.conf lets it in from here";
+
+/** What to do next, by SQLSTATE or by a code of the system's. */
 const HINTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: CHECK_PLACE,
+  ENOENT: CHECK_PLACE,
+  ENOTFOUND: ": see that the host's name is right, and that DNS knows it here",
+  EAI_AGAIN: ": DNS gave no answer; see that it can be asked here",
+  ETIMEDOUT: CHECK_NETWORK,
+  EHOSTUNREACH: CHECK_NETWORK,
+  ENETUNREACH: CHECK_NETWORK,
+  "28000": CHECK_USER,
+  "28P01": CHECK_USER,
+  "3D000": ": see that the address names a database of that server, or let an administrator make it",
   "25006": ": this is a replica or a read-only session; connect to the primary",
   "42501":
     ": grant the role SELECT, INSERT, UPDATE and DELETE on the ledger's table; where there is none yet, let an administrator make it (cellkit ledger sql prints the statement)",
   "42P01": ": the ledger's table is gone; restore it, an empty one would run old work again",
   "53300": ": raise max_connections or lower connectionCount",
 };
+
+/** What pg says without a code, by its words. */
+function hintOfMessage(message: string): string {
+  if (/client password must be a string/.test(message)) return CHECK_USER;
+  return /does not support SSL/.test(message)
+    ? ": switch TLS on at the server, or take sslmode out of the address where the network is your own"
+    : "";
+}
 
 function codeOf(error: unknown): string | undefined {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);

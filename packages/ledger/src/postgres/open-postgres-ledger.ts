@@ -117,7 +117,7 @@ function checkRange(option: string, value: number, max: number): void {
     throw new LedgerOptionError(`${option} must be an integer from 1 to ${max}, not ${value}`);
 }
 
-/** The server, database and ledger, without user and password. @throws LedgerOptionError for a connection that pg cannot read */
+/** The user, server, database and ledger, without the password. @throws LedgerOptionError for a connection that pg cannot read */
 function describePlace(config: pg.PoolConfig, name: string): string {
   let client: pg.Client;
   try {
@@ -131,7 +131,8 @@ function describePlace(config: pg.PoolConfig, name: string): string {
     );
   }
   const host = client.host.includes(":") ? `[${client.host}]` : encodeURI(client.host);
-  return `postgresql://${host}:${client.port}/${encodeURI(client.database ?? "")}#${name}`;
+  const user = client.user ? `${encodeURIComponent(client.user)}@` : "";
+  return `postgresql://${user}${host}:${client.port}/${encodeURI(client.database ?? "")}#${name}`;
 }
 
 interface Place {

@@ -32,7 +32,7 @@ it("requireExisting creates nothing where no ledger was ever created", async () 
   await expect(inFile).rejects.toThrow(LedgerMissingError);
   mkdirSync(join(top, "empty"));
   const empty = openPosixLedger({ directory: join(top, "empty"), requireExisting: true });
-  await expect(empty).rejects.toThrow(/no file cellkit.ledger/);
+  await expect(empty).rejects.toThrow(/^no ledger was ever created .* no file cellkit.ledger/);
   expect(readdirSync(top).sort()).toEqual(["empty", "file"]);
   expect(readdirSync(join(top, "empty"))).toEqual([]);
 });
@@ -41,7 +41,10 @@ it("an original's directory is taken over as it is, and marked", async () => {
   const directory = await temporaryDirectory();
   const original = new ReferenceLedger(directory, 10, await loadDigest());
   original.claim("old", "body", () => "http://old:8787");
-  await expect(openPosixLedger({ directory, requireExisting: true })).rejects.toThrow(LedgerMissingError);
+  await expect(openPosixLedger({ directory, requireExisting: true })).rejects.toMatchObject({
+    ...{ code: "CELLKIT_LEDGER_MISSING", hasRecords: true },
+    message: expect.stringMatching(/^there are records .*\(a file cellkit.ledger\).*cellkit ledger adopt/),
+  });
   const ledger = await openForTest({ directory, capacity: 2 });
   const again = await openForTest({ directory, requireExisting: true, capacity: 2 });
   expect(again.ledgerId).toBe(ledger.ledgerId);
@@ -53,6 +56,16 @@ it("an original's directory is taken over as it is, and marked", async () => {
   expect((await again.claim("new", "body", chooses())).kind).toBe("new");
   expect(await again.claim("newer", "body", chooses())).toEqual({ kind: "full" });
   expect(original.claim("new", "body", () => "http://other").kind).toBe("existing");
+});
+
+it("a file in its place, and one on the way there, are told as files", async () => {
+  const file = join(await temporaryDirectory(), "file");
+  writeFileSync(file, "");
+  for (const directory of [file, join(file, "below")])
+    await expect(openPosixLedger({ directory })).rejects.toMatchObject({
+      ...{ code: "CELLKIT_LEDGER_UNAVAILABLE", recorded: "no" },
+      message: expect.stringContaining(`${directory} is a file, or lies below one`),
+    });
 });
 
 it.each(["", "{}", '{"format":2,"ledgerId":"4e1d6c0a-0000-4000-8000-000000000000"}', "x".repeat(2_000)])(

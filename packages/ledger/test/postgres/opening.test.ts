@@ -197,7 +197,29 @@ describe("a connection that cannot be used", () => {
 
   it("leads nowhere: the time is waited for, since a server may be restarting", async () => {
     const connection = "postgresql://postgres@127.0.0.1:1/cells";
-    await expect(open({ connection, timeoutMs: 200 })).rejects.toMatchObject(unavailable(/ECONNREFUSED/));
+    await expect(open({ connection, timeoutMs: 200 })).rejects.toMatchObject(
+      unavailable(/postgres@127\.0\.0\.1:1\/cells.* ECONNREFUSED .*: see that the address has .* port/),
+    );
+  });
+
+  it.each<[string, string, string, RegExp]>([
+    ["a role that is not there", "nobody:geheim", "cells", /role "nobody" does not exist.*names a role/],
+    ["a database that is not there", "postgres", "cels", /database "cels" does not exist.*names a database/],
+    ["a password that is missing", "locked", "cells", /password.*\(PGPASSWORD\)/],
+  ])("names %s: who was to be let in where is told, and what to do", async (_, user, database, message) => {
+    const connection = server?.url(user, database) ?? "";
+    const error = await open({ connection }).catch((caught: unknown) => caught);
+    expect(error).toMatchObject(unavailable(message));
+    const place = `postgresql://${user.replace(/:.*/, "")}@127.0.0.1:${server?.port}/${database}#`;
+    expect(error).toMatchObject({ message: expect.stringContaining(place) });
+    expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("geheim");
+  });
+
+  it("is to a host that no DNS knows", async () => {
+    const connection = "postgresql://postgres@db.invalid/cells";
+    await expect(open({ connection, timeoutMs: 200 })).rejects.toMatchObject(
+      unavailable(/db\.invalid.*: (see that the host's name is right|DNS gave no answer)/),
+    );
   });
 
   it("options out of range are refused", async () => {
@@ -277,7 +299,7 @@ it("more records than one page are listed, counted and swept", async () => {
   expect(await ledger.count()).toBe(0);
 });
 
-it("the address names the ledger, without user and password", async () => {
+it("the address names the ledger and the user, without the password", async () => {
   const ledger = await open({ connection: server?.url("postgres:geheim") ?? "", name: "scoped-ops" });
-  expect(ledger.url).toBe(`postgresql://127.0.0.1:${server?.port}/cells#scoped-ops`);
+  expect(ledger.url).toBe(`postgresql://postgres@127.0.0.1:${server?.port}/cells#scoped-ops`);
 });
