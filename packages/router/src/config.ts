@@ -4,7 +4,15 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { addressOption, logOptions, storeOptions } from "@cellkit/daemon";
 import { z } from "zod";
-import { discoveryName, originList, prefix, refusedFlag, tokenFile, tokenSection } from "./option-kinds.ts";
+import {
+  discoveryName,
+  ledgerUrl,
+  originList,
+  prefix,
+  refusedFlag,
+  tokenFile,
+  tokenSection,
+} from "./option-kinds.ts";
 
 const sections = {
   backends: "Dispatchers",
@@ -106,8 +114,7 @@ const routerSchema = z.strictObject({
     "SCOPED_TOKEN_FILE",
   ),
 
-  ledger: z
-    .string()
+  ledger: ledgerUrl()
     .optional()
     .meta({
       description:
@@ -283,9 +290,15 @@ export const routerOptions = routerSchema
     when: whenGood("ledger", "ledgerCapacity"),
     error: "a bucket cannot keep a capacity while several replicas write: leave it out",
   })
-  .refine(({ tlsCert, tlsKey }) => (tlsCert === undefined) === (tlsKey === undefined), {
+  .refine(({ tlsCert, tlsKey }) => tlsCert === undefined || tlsKey !== undefined, {
     path: ["tlsCert"],
-    error: "TLS needs both --tls-cert and --tls-key",
+    when: whenGood("tlsCert", "tlsKey"),
+    error: "needs its private key: give --tls-key as well",
+  })
+  .refine(({ tlsCert, tlsKey }) => tlsKey === undefined || tlsCert !== undefined, {
+    path: ["tlsKey"],
+    when: whenGood("tlsCert", "tlsKey"),
+    error: "needs its certificate: give --tls-cert as well",
   })
   .refine(({ listen, internalListen }) => !isSamePlace(listen, internalListen), {
     path: ["internalListen"],
@@ -297,6 +310,7 @@ export const routerOptions = routerSchema
       nextCapabilityTokenFile === undefined || capabilityTokenFile !== undefined,
     {
       path: ["nextCapabilityTokenFile"],
+      when: whenGood("nextCapabilityTokenFile", "capabilityTokenFile"),
       error: "is a second token: give --capability-token-file as well",
     },
   );

@@ -46,12 +46,23 @@ export function createCredentialFiles(options: CredentialFileOptions): Credentia
 
   return {
     load() {
-      const now = loadAll();
+      const now = allOrWhatIsWrong();
       // The same buffers were accepted before.
       if (checked === undefined || !isSame(checked, now)) checked = now;
       return checked;
     },
   };
+
+  /** All that is wrong with the files comes at once, so that they can be mended at once. */
+  function allOrWhatIsWrong(): Credentials {
+    try {
+      return loadAll();
+    } catch (error) {
+      const problems = [client.first, backend, capability?.first].flatMap((file) => file?.problem() ?? []);
+      if (problems.length < 2) throw error;
+      throw new CredentialError(undefined, problems.join("; "), { cause: error });
+    }
+  }
 
   function loadAll(): Credentials {
     const roles = { client: [client.first.read()], backend: backend.read() };
@@ -191,6 +202,17 @@ class TokenFile {
   /** Whether there is something in its place, usable or not. */
   isThere(): boolean {
     return existsSync(this.#path);
+  }
+
+  /** What is wrong with it; undefined where it has a token. */
+  problem(): string | undefined {
+    try {
+      this.read();
+      return undefined;
+    } catch (error) {
+      if (error instanceof CredentialError) return error.problem;
+      throw error;
+    }
   }
 
   /** undefined: it is not there. */

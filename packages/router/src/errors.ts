@@ -19,8 +19,10 @@ export class RouterOptionError extends RouterError {
 export class CredentialError extends RouterError {
   override readonly name = "CredentialError";
   readonly code = "CELLKIT_ROUTER_CREDENTIALS";
-  /** Whose token it is; undefined where two are equal. */
+  /** Whose token it is; undefined where two are equal, and where several cannot be used. */
   readonly role: TokenRole | undefined;
+  /** The message without its advice. */
+  readonly problem: string;
 
   constructor(role: TokenRole | undefined, problem: string, options?: ErrorOptions) {
     super(
@@ -28,6 +30,7 @@ export class CredentialError extends RouterError {
       options,
     );
     this.role = role;
+    this.problem = problem;
   }
 }
 
@@ -112,8 +115,22 @@ export class LedgerAbsentError extends RouterError {
   override readonly name = "LedgerAbsentError";
   readonly code = "CELLKIT_ROUTER_LEDGER_ABSENT";
 
-  /** @param problem what was found, and where */
-  constructor(problem: string, options?: ErrorOptions) {
-    super(`${problem}. To create a new one, start one router without --require-existing-ledger`, options);
+  /** @param problem what was found, and where; with `hasRecords` there are records, to which a mark is missing */
+  constructor(problem: string, options: ErrorOptions & { hasRecords?: boolean } = {}) {
+    const { hasRecords = false, ...rest } = options;
+    super(
+      hasRecords
+        ? `${problem}; one router that is started without --require-existing-ledger does, too`
+        : `${problem}. To create a new one, start one router without --require-existing-ledger`,
+      rest,
+    );
   }
+}
+
+/** The address of the ledger is one of no store, or of one that cannot be opened like this. Nothing was opened. */
+export class LedgerPlaceError extends RouterError {
+  override readonly name = "LedgerPlaceError";
+  readonly code = "CELLKIT_ROUTER_LEDGER_PLACE";
+  /** A configuration that does not fit: a restart cannot help. */
+  readonly exitCode = 2;
 }

@@ -28,6 +28,7 @@ export {
   CertificateError,
   CredentialError,
   LedgerAbsentError,
+  LedgerPlaceError,
   NoBackendError,
   PlacementError,
   RouterError,

@@ -1,4 +1,5 @@
 // Kinds of options that the schema of a router is made of.
+import { LedgerOptionError, parseLedgerUrl } from "@cellkit/ledger";
 import { z } from "zod";
 import { type Discovery, parseDiscovery } from "./backend/backend-list.ts";
 import { parseOrigin, printableAddress } from "./core/origin.ts";
@@ -10,14 +11,32 @@ export const tokenSection = "Tokens";
 
 /** A list with commas. Its order counts: every replica starts its walk for a new owner from the same place. */
 export function originList() {
-  return z.string().transform((text, context): readonly string[] =>
-    text.split(",").flatMap((part) => {
+  return z.string().transform((text, context): readonly string[] => {
+    const refuse = (part: string, problem: string) =>
+      context.addIssue({ code: "custom", message: `${printableAddress(part)} ${problem}` });
+    const origins = text.split(",").flatMap((part) => {
       const parsed = parseOrigin(part.trim());
       if ("origin" in parsed) return [parsed.origin];
-      context.addIssue({ code: "custom", message: `${printableAddress(part)} is ${parsed.problem}` });
+      refuse(part, `is ${parsed.problem}`);
       return [];
-    }),
-  );
+    });
+    // Somebody who meant another one would have one dispatcher less than they think.
+    for (const origin of new Set(origins.filter((each, index) => origins.indexOf(each) < index)))
+      refuse(origin, "stands there twice: each dispatcher is listed once, so correct it, or take it out");
+    return origins;
+  });
+}
+
+/** The address of a ledger, which may hold a password: no message shows anything of it. */
+export function ledgerUrl() {
+  return z.string().superRefine((text, context) => {
+    try {
+      parseLedgerUrl(text);
+    } catch (error) {
+      if (!(error instanceof LedgerOptionError)) throw error;
+      context.addIssue({ code: "custom", message: error.message });
+    }
+  });
 }
 
 /** A DNS name, with a port or without. */

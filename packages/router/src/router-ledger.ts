@@ -2,6 +2,7 @@
 import type { BucketOptions } from "@cellkit/bucket";
 import {
   LedgerMissingError,
+  LedgerOptionError,
   type LedgerReader,
   openLedger,
   openLedgerReader,
@@ -11,7 +12,7 @@ import {
   type StoredLedger,
 } from "@cellkit/ledger";
 import type { RouterConfig } from "./config.ts";
-import { LedgerAbsentError } from "./errors.ts";
+import { LedgerAbsentError, LedgerPlaceError } from "./errors.ts";
 
 /** What of the configuration concerns the ledger. */
 export type LedgerConfig = Pick<
@@ -41,7 +42,7 @@ export function bucketOptions({ endpoint, region }: LedgerConfig): BucketOptions
 /**
  * Opens the ledger. Executions are never retired.
  * @param onEvent hears of a directory's ledger; the other stores tell nothing
- * @throws LedgerAbsentError (`CELLKIT_ROUTER_LEDGER_ABSENT`); otherwise as `openLedger`
+ * @throws LedgerAbsentError (`CELLKIT_ROUTER_LEDGER_ABSENT`), LedgerPlaceError (`CELLKIT_ROUTER_LEDGER_PLACE`); otherwise as `openLedger`
  */
 export function openRouterLedger(config: LedgerConfig, onEvent: PosixLedgerListener): Promise<StoredLedger> {
   return open(config, onEvent).catch(inWordsOfFlags);
@@ -49,7 +50,9 @@ export function openRouterLedger(config: LedgerConfig, onEvent: PosixLedgerListe
 
 /** What a command's user can do about it is a flag; the library's advice is one of its options. */
 function inWordsOfFlags(error: unknown): never {
-  if (error instanceof LedgerMissingError) throw new LedgerAbsentError(error.problem, { cause: error });
+  if (error instanceof LedgerMissingError)
+    throw new LedgerAbsentError(error.problem, { cause: error, hasRecords: error.hasRecords });
+  if (error instanceof LedgerOptionError) throw new LedgerPlaceError(error.message, { cause: error });
   throw error;
 }
 

@@ -90,7 +90,8 @@ export function replicaList({ backends = [], backendsSrv, mode }: RouterConfig):
 }
 
 /**
- * Starts a replica, in the original's order: dispatchers, ledger, tokens, listener; resolves when it serves.
+ * Starts a replica, in the original's order: dispatchers, ledger, tokens, listener; resolves when it serves. Ledger, tokens and certificate
+ * are looked at all, whichever fails.
  * @throws RouterError, ListenError, and LedgerError: then nothing listened
  */
 export async function startRouter(
@@ -113,27 +114,31 @@ export async function startRouter(
   });
 
   const counted: number[] = [];
-  const ledger = await openRouterLedger(config, (event: PosixLedgerEvent) => {
+  const opening = openRouterLedger(config, (event: PosixLedgerEvent) => {
     events.hearLedger(event);
     figures.hearLedger(event);
     if (event.kind !== "scan") return;
     // The first counting ends before the opening does.
     if (parts.capacity === undefined) counted.push(event.count);
     else parts.capacity.see(event.count);
+  }).then((opened) => {
+    defer("the ledger", () => opened.close());
+    return opened;
   });
-  defer("the ledger", () => ledger.close());
+  const credentials = credentialsOf(config, (error, leftOut) => events.hearTokenLeftOut(error, leftOut));
+  const { tlsCert, tlsKey } = config;
+  const files =
+    tlsCert === undefined || tlsKey === undefined ? undefined : { certPath: tlsCert, keyPath: tlsKey };
+  const [ledger, , pair] = await allOrTold(
+    [opening, (async () => credentials.load())(), files === undefined ? undefined : readCertificate(files)],
+    log,
+  );
   const capacity = watchCapacity(ledger, context);
   if (capacity !== undefined) {
     parts.capacity = capacity;
     for (const count of counted) capacity.see(count);
   }
 
-  const credentials = credentialsOf(config, (error, leftOut) => events.hearTokenLeftOut(error, leftOut));
-  credentials.load();
-  const { tlsCert, tlsKey } = config;
-  const files =
-    tlsCert === undefined || tlsKey === undefined ? undefined : { certPath: tlsCert, keyPath: tlsKey };
-  const pair = files === undefined ? undefined : await readCertificate(files);
   if (pair !== undefined) logWrongDate(pair, log);
 
   const router = createRouter({
@@ -268,4 +273,16 @@ async function watchReplicas(
 /** `host:port`, an IPv6 address in brackets. */
 function addressText({ host, port }: { host: string; port: number }): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Waits for all of them. Throws the first failure; the others are in the log by then, so that a start tells all that is wrong at once. */
+async function allOrTold<const T extends readonly unknown[]>(
+  works: T,
+  log: DaemonContext<RouterConfig>["log"],
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const failures = (await Promise.allSettled(works)).flatMap((one) =>
+    one.status === "rejected" ? [one.reason as Error & { code?: unknown }] : [],
+  );
+  for (const { code, message } of failures.slice(1)) log.error({ code }, message);
+  return Promise.all(works);
 }

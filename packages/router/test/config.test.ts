@@ -64,7 +64,17 @@ describe("the original's command line", () => {
 describe("what is refused at start", () => {
   it.each([
     ["no dispatcher", without("--backends"), /--backends: no dispatcher is named/],
-    ["https", [...without("--backends"), "--backends=https://a"], /"https:\/\/a" is https/],
+    ["https", [...without("--backends"), "--backends=https://a"], /"https:\/\/a" is https.*: write http:/],
+    [
+      "a dispatcher twice",
+      [...without("--backends"), "--backends=http://a:1,http://b,http://a:1/,http://a:1"],
+      /^--backends: "http:\/\/a:1" stands there twice/,
+    ],
+    [
+      "a ledger of no store",
+      [...without("--ledger"), "--ledger=postgress://h/d"],
+      /--ledger: no ledger lies at postgress/,
+    ],
     ["an empty entry", [...without("--backends"), "--backends=http://a,"], /"" is no http:/],
     ["a path", [...without("--backends"), "--backends=http://a/b"], /is more than a scheme/],
     ["a bad name", [...without("--backends"), "--backends-srv=a:b"], /must be NAME or NAME:PORT/],
@@ -76,7 +86,8 @@ describe("what is refused at start", () => {
       [...without("--ledger"), "--ledger=s3://b", "--ledger-capacity=5"],
       /--ledger-capacity: a bucket/,
     ],
-    ["half of TLS", [...needed, "--tls-cert=/c"], /needs both/],
+    ["a certificate alone", [...needed, "--tls-cert=/c"], /--tls-cert: needs .* give --tls-key as well/],
+    ["a key alone", [...needed, "--tls-key=/k"], /--tls-key: needs .* give --tls-cert as well/],
     ["a DNS server for nothing", [...needed, "--dns-server=127.0.0.1:53"], /--dns-server: is of use/],
     [
       "a second token without a first",
@@ -110,9 +121,26 @@ describe("what is refused at start", () => {
       expect(found.join("\n")).toContain(`${flag}`);
   });
 
-  it("nothing of a ledger's address is in a message", () => {
-    const ledger = "--ledger=postgres://u:hunter2@h/d";
-    expect(problems([...without("--ledger"), ledger, "--ownership-dir=/d"]).join()).not.toContain("hunter2");
+  it("every entry of a list that is wrong is told", () => {
+    const found = problems([...without("--backends"), "--backends=a,http://b,https://c,http://b/"]).join(
+      "\n",
+    );
+    for (const part of ['"a" is no http:', '"https://c" is https', '"http://b" stands there twice'])
+      expect(found).toContain(part);
+  });
+
+  it.each(["postgres://u:hunter2@h/d", "postgres:u:hunter2@h/d", "http://u:hunter2@h/d"])(
+    "nothing of a ledger's address is in a message: %s",
+    (url) => {
+      const found = problems([...without("--ledger"), `--ledger=${url}`, "--ownership-dir=/d"]);
+      expect(found).not.toEqual([]);
+      expect(found.join()).not.toContain("hunter2");
+    },
+  );
+
+  it("names that differ in the case of letters are two dispatchers, as the original takes them", () => {
+    const { backends } = parse([...without("--backends"), "--backends=http://n,http://N,http://n:80"]);
+    expect(backends).toEqual(["http://n", "http://N", "http://n:80"]);
   });
 });
 

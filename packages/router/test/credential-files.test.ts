@@ -34,6 +34,25 @@ const open = (options: Partial<CredentialFileOptions> = {}) =>
   createCredentialFiles({ ...files, ...options });
 const texts = (list: readonly Uint8Array[]) => list.map((token) => Buffer.from(token).toString());
 
+it("every file that cannot be used is told at once, and one alone with its role", () => {
+  unlinkSync(files.backend);
+  const error = () => {
+    try {
+      open().load();
+    } catch (caught) {
+      return caught as CredentialError;
+    }
+    return undefined;
+  };
+  expect(error()).toMatchObject({ role: "backend" });
+  writeFileSync(files.client, "short");
+  expect(error()).toMatchObject({ role: undefined, code: "CELLKIT_ROUTER_CREDENTIALS" });
+  expect(error()?.message).toMatch(
+    /client token's file \S+\/client\S* .*; the backend token's file .*ENOENT/,
+  );
+  expect(error()?.message).not.toContain("short");
+});
+
 describe("tokens are read", () => {
   it("from three files", () => {
     const { client, backend, capability } = open().load();

@@ -57,6 +57,22 @@ describe("a start that is refused", () => {
     expect(await readFile(join(directory, "ledger", "cellkit.ledger"), "utf8")).toContain("ledgerId");
   });
 
+  it("ends with 1 and says all that is wrong with ledger, tokens and certificate", async () => {
+    await tokens.write("capability", tokens.token("client"));
+    const nowhere = join(directory, "nowhere");
+    const { code, text } = await ends([
+      ...[dead, ledger(), "--require-existing-ledger", ...tokens.flags],
+      ...[`--tls-cert=${nowhere}.crt`, `--tls-key=${nowhere}.key`],
+    ]);
+    expect(code).toBe(1);
+    for (const part of [
+      "CELLKIT_ROUTER_LEDGER_ABSENT",
+      "CELLKIT_ROUTER_CREDENTIALS",
+      "CELLKIT_ROUTER_CERTIFICATE",
+    ])
+      expect(text).toContain(part);
+  });
+
   it("ends with 1 for a ledger that must be there and is not, and makes none", async () => {
     const { code, text } = await ends([dead, ledger(), "--require-existing-ledger", ...tokens.flags]);
     expect(code).toBe(1);

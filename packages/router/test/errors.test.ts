@@ -4,6 +4,7 @@ import {
   BackendListError,
   CredentialError,
   LedgerAbsentError,
+  LedgerPlaceError,
   NoBackendError,
   PlacementError,
   RouterError,
@@ -37,6 +38,18 @@ describe("an error", () => {
       "LedgerAbsentError",
       "CELLKIT_ROUTER_LEDGER_ABSENT",
       "no ledger was ever created at /l. To create a new one, start one router without --require-existing-ledger",
+    ],
+    [
+      new LedgerAbsentError("there are records at /l, and no mark", { cause, hasRecords: true }),
+      "LedgerAbsentError",
+      "CELLKIT_ROUTER_LEDGER_ABSENT",
+      "there are records at /l, and no mark; one router that is started without --require-existing-ledger does, too",
+    ],
+    [
+      new LedgerPlaceError("no ledger lies at ftp", { cause }),
+      "LedgerPlaceError",
+      "CELLKIT_ROUTER_LEDGER_PLACE",
+      "no ledger lies at ftp",
     ],
     [
       new PlacementError("failed", { cause }),

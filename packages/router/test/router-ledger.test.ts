@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -56,3 +56,23 @@ it("a ledger that must be there and is not opens nothing, and the advice is one 
     expect(error.message).not.toMatch(/requireExisting/);
   }
 });
+
+it("records without a mark are to be adopted, and no new ledger is spoken of", async () => {
+  await writeFile(join(directory, `${"ab".repeat(32)}.json`), "{}");
+  const options = { ...config, ownershipDir: directory, requireExistingLedger: true };
+  const error = (await openRouterLedger(options, () => undefined).catch((cause: unknown) => cause)) as Error;
+  expect(error).toMatchObject({ code: "CELLKIT_ROUTER_LEDGER_ABSENT" });
+  expect(error.message).toMatch(/^there are records at .*: cellkit ledger adopt leaves one; one router that/);
+});
+
+it.each(["postgres://h:no-port/d", "s3://B_A_D", "ftp://h"])(
+  "%s is a configuration that does not fit, for whoever opens it or looks at it",
+  async (ledger) => {
+    const options = { ...config, ledger };
+    for (const open of [
+      () => openRouterLedger(options, () => undefined),
+      () => openRouterLedgerReader(options),
+    ])
+      await expect(open()).rejects.toMatchObject({ code: "CELLKIT_ROUTER_LEDGER_PLACE", exitCode: 2 });
+  },
+);

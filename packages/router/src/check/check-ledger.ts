@@ -2,7 +2,7 @@
 import { access, constants } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { LedgerError, type LedgerReader, parseLedgerUrl } from "@cellkit/ledger";
-import { LedgerAbsentError } from "../errors.ts";
+import { LedgerAbsentError, RouterError } from "../errors.ts";
 import { type LedgerConfig, ledgerAddress, openRouterLedgerReader } from "../router-ledger.ts";
 import type { CheckResult } from "./check-result.ts";
 
@@ -42,7 +42,7 @@ export async function findLedger(
         : result("passed", `${unmarked}; the first router leaves one`),
     };
   } catch (error) {
-    if (!(error instanceof LedgerError || error instanceof LedgerAbsentError)) throw error;
+    if (!(error instanceof LedgerError || error instanceof RouterError)) throw error;
     if (error instanceof LedgerAbsentError && !config.requireExistingLedger) {
       const problem = await obstacleTo(config);
       return {

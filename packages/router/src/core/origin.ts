@@ -21,7 +21,10 @@ export function printableAddress(text: string): string {
 export function parseOrigin(text: string): BackendOrigin | { readonly problem: string } {
   const origin = text.replace(/\/+$/, "");
   if (text.startsWith("https://"))
-    return { problem: "https: dispatchers are reached over plain TCP, and no credential goes there unseen" };
+    return {
+      problem:
+        "https, which no dispatcher is reached by: write http:// and the port of its plain HTTP, and see to the network between, where the backend token goes as it is",
+    };
   if (!text.startsWith("http://")) return { problem: "no http:// origin" };
   if (Buffer.byteLength(origin) > maxOriginBytes) return { problem: `longer than ${maxOriginBytes} bytes` };
   const authority = origin.slice("http://".length);
