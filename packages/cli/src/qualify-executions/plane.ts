@@ -62,7 +62,7 @@ export interface PlaneOptions {
 }
 
 /** The tokens in the files at a moment; those of a role that has no file are undefined. */
-export type PlaneTokens = Readonly<Record<"client" | "backend", string>> & {
+type PlaneTokens = Readonly<Record<"client" | "backend", string>> & {
   readonly capability: string | undefined;
 };
 
