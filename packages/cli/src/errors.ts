@@ -143,7 +143,7 @@ export class CallFailedError extends CliError {
   readonly code = "CELLKIT_CLI_CALL_FAILED";
 }
 
-/** A file with ids of runs cannot be read. */
+/** A file with ids of runs cannot be read, or has none. */
 export class IdFileError extends CliError {
   override readonly name = "IdFileError";
   readonly code = "CELLKIT_CLI_ID_FILE";
@@ -151,7 +151,7 @@ export class IdFileError extends CliError {
   readonly exitCode = 2;
 
   constructor(path: string, reason: string, options?: ErrorOptions) {
-    super(`the ids in ${path} cannot be read (${reason})`, options);
+    super(`${path === "-" ? "standard input" : path} gives no ids (${reason})`, options);
   }
 }
 

@@ -93,7 +93,7 @@ const table: Array<[CliError, name: string, code: string, message: RegExp]> = [
     new IdFileError("/a/ids", "ENOENT", { cause }),
     "IdFileError",
     "CELLKIT_CLI_ID_FILE",
-    /^the ids in \/a\/ids cannot be read \(ENOENT\)$/,
+    /^\/a\/ids gives no ids \(ENOENT\)$/,
   ],
   [
     new QualificationInputError("a.json is no execution request", { cause }),

@@ -1,7 +1,7 @@
 // `cellkit router`: the commands with a plane of stand-ins. What each check finds is the library's to show.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { openPosixLedger } from "@cellkit/ledger";
@@ -105,7 +105,7 @@ describe("router reconcile", () => {
     expect(stdout).toEqual([expect.stringMatching(/^lost +run-1 {2}/)]);
     expect(stderr).toEqual([
       "1 of 2 runs are outstanding",
-      `1 further records belong to ${node.origin}; their ids were not given, and nobody can tell them`,
+      `1 further record belongs to ${node.origin}: no id for it was given, and nobody can tell one`,
     ]);
     expect(code).toBe(1);
   });
@@ -134,8 +134,40 @@ describe("router reconcile", () => {
 
   it("a file that is not there is told of: code 2", async () => {
     const { code, stderr } = await run(["router", "reconcile", join(directory.path, "no-file"), ...flags]);
-    expect(stderr.join()).toMatch(/the ids in .*no-file cannot be read \(ENOENT\)/);
+    expect(stderr.join()).toMatch(/no-file gives no ids \(ENOENT\)/);
     expect(code).toBe(2);
+  });
+
+  it("no ids at all, as of a pipe whose first command failed, are no sound plane: code 2", async () => {
+    await writeFile(join(directory.path, "ids"), "\n\n");
+    for (const [ids, name] of [
+      ["-", "standard input"],
+      [join(directory.path, "ids"), "ids"],
+    ] as const) {
+      const { code, stdout, stderr } = await run(["router", "reconcile", ids, ...flags]);
+      expect(stderr).toEqual([expect.stringContaining(`${name} gives no ids (there is none`)]);
+      expect([code, stdout]).toEqual([2, []]);
+    }
+  });
+
+  it("a record that cannot be read, or a line that is no id, leaves nothing settled: code 1", async () => {
+    await writeFile(join(directory.path, "ids"), "run-3\nrun-3\n");
+    await writeFile(join(directory.path, "ledger", `${"0".repeat(64)}.json`), "{");
+    const args = ["router", "reconcile", join(directory.path, "ids"), ...flags];
+    const unreadable = await run(args);
+    expect(unreadable.stderr[0]).toBe("0 of 1 runs are outstanding");
+    expect(unreadable.stderr.at(-1)).toMatch(
+      /^1 entry is no readable record, so that what is told as unclaimed/,
+    );
+    expect(unreadable.code).toBe(1);
+    await rm(join(directory.path, "ledger", `${"0".repeat(64)}.json`));
+    await writeFile(join(directory.path, "ids"), "run-3\nno id\n");
+    const invalid = await run(args);
+    expect(invalid.stderr.slice(0, 2)).toEqual([
+      "0 of 1 runs are outstanding",
+      "1 line is no id that a router takes: look where they come from",
+    ]);
+    expect(invalid.code).toBe(1);
   });
 
   it("a ledger that is not there is told with a flag's advice: code 1", async () => {

@@ -5,6 +5,7 @@ import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { routerOptions } from "@cellkit/router";
 import { z } from "zod";
 import { IdFileError } from "../errors.ts";
+import { plural } from "../plural.ts";
 
 /** What the command has beside the router's own options. */
 export const routerReconcileOwnOptions = z.strictObject({
@@ -41,8 +42,8 @@ export const routerReconcile = defineCommand<typeof routerReconcileOptions, Comm
   envPrefix: "CELLKIT_ROUTER_",
   exitCodes: {
     0: "every run is final or unclaimed",
-    1: "some are outstanding, the ledger cannot be read, or which dispatchers there are is not known; standard error says so",
-    2: "bad flags or environment, or a file that cannot be read",
+    1: "some are outstanding, the ledger or a record in it cannot be read, a line is no id, or which dispatchers there are is not known; standard error says so",
+    2: "bad flags or environment, a file that cannot be read, or no ids in it",
     130: "ended by a signal",
   },
   examples: [
@@ -60,6 +61,7 @@ export const routerReconcile = defineCommand<typeof routerReconcileOptions, Comm
     const ledger = await router.openRouterLedgerReader(config);
     defer("the ledger", () => ledger.close());
     let openCount = 0;
+    let invalidCount = 0;
     const summary = await router.reconcileRuns(
       linesOf(ids),
       { ledger, origins, token },
@@ -68,7 +70,8 @@ export const routerReconcile = defineCommand<typeof routerReconcileOptions, Comm
         signal,
         onRun(run) {
           const isSettled = router.isSettled(run);
-          if (!isSettled) openCount += 1;
+          if (run.state === "invalid") invalidCount += 1;
+          else if (!isSettled) openCount += 1;
           if (isSettled && !all) return;
           const { id, state, phase, detail } = run;
           print(
@@ -81,28 +84,41 @@ export const routerReconcile = defineCommand<typeof routerReconcileOptions, Comm
     );
     const { runCount, otherRecords, unreadableCount } = summary;
     if (json) print(JSON.stringify({ ...summary, otherRecords: Object.fromEntries(otherRecords) }));
-    note(`${openCount} of ${runCount} runs are outstanding`);
+    note(`${openCount} of ${runCount - invalidCount} runs are outstanding`);
+    if (invalidCount > 0)
+      note(
+        `${plural(invalidCount, "line is", "lines are")} no id that a router takes: look where they come from`,
+      );
     for (const [owner, count] of otherRecords)
-      note(`${count} further records belong to ${owner}; their ids were not given, and nobody can tell them`);
+      note(
+        `${plural(count, "further record belongs", "further records belong")} to ${owner}: no id for ${count === 1 ? "it" : "them"} was given, and nobody can tell one`,
+      );
     if (unreadableCount > 0)
-      note(`${unreadableCount} entries are no readable records: \`cellkit ledger verify\` names them`);
-    return openCount > 0 ? 1 : 0;
+      note(
+        `${plural(unreadableCount, "entry is no readable record", "entries are no readable records")}, so that what is told as unclaimed may have an owner: \`cellkit ledger verify\` names ${unreadableCount === 1 ? "it" : "them"}`,
+      );
+    return openCount + invalidCount + unreadableCount > 0 ? 1 : 0;
   },
 });
 
-/** The lines that are not empty. @throws IdFileError (`CELLKIT_CLI_ID_FILE`) */
+/** The lines that are not empty. @throws IdFileError (`CELLKIT_CLI_ID_FILE`), also where there is none */
 async function* linesOf(path: string): AsyncIterable<string> {
   const input = path === "-" ? process.stdin : createReadStream(path);
   const failed = new Promise<never>((_resolve, reject) => input.once("error", reject));
   failed.catch(() => undefined);
+  let isEmpty = true;
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]();
   try {
     for (;;) {
       const { done, value } = await Promise.race([lines.next(), failed]);
-      if (done === true) return;
-      if (value.trim() !== "") yield value.trim();
+      if (done === true) break;
+      if (value.trim() === "") continue;
+      isEmpty = false;
+      yield value.trim();
     }
   } catch (cause) {
     throw new IdFileError(path, (cause as NodeJS.ErrnoException).code ?? "unknown", { cause });
   }
+  // What makes the ids may have failed: then nothing is known of any.
+  if (isEmpty) throw new IdFileError(path, "there is none: look at what was to give them");
 }

@@ -70,7 +70,7 @@ export function judgeRun({ owner, isListed, answers }: RunEvidence): {
       return {
         state: "unrecorded",
         ...phaseOf(found[1]),
-        detail: `${found[0]} has it, and the ledger does not: it came before this ledger, or past it; submitted again it could run again`,
+        detail: `${found[0]} has it, and the ledger does not: it came before this ledger, or past it. Never submit it through this ledger, not when it is final either: it would run again`,
       };
     if (answers.size === 0)
       return { state: "unknown", detail: "no owner is recorded, and there is no dispatcher to ask" };

@@ -31,7 +31,7 @@ const batchCount = 16;
 
 /**
  * Finds out where runs are. Ids that no owner is recorded for are asked of all dispatchers.
- * @param ids each once; a second time counts as another run
+ * @param ids one that comes a second time is passed over
  * @throws LedgerError (CELLKIT_LEDGER_…) when the ledger as a whole cannot be read; the signal's reason
  */
 export async function reconcileRuns(
@@ -55,7 +55,9 @@ export async function reconcileRuns(
   };
   let batch: string[] = [];
   for await (const id of ids) {
-    keys.add(digest.key(id));
+    const key = digest.key(id);
+    if (keys.has(key)) continue;
+    keys.add(key);
     batch.push(id);
     if (batch.length < batchCount) continue;
     await look(batch);

@@ -63,6 +63,7 @@ describe("runs are reconciled with their owners", () => {
     expect(runs.map(isSettled)).toEqual([true, false, false, false, false, true, false]);
     expect(runs[0]).toMatchObject({ owner: first.origin, phase: "Succeeded" });
     expect(runs[1]?.phase).toBe("Running");
+    expect(runs[4]?.detail).toMatch(/Never submit it through this ledger, not when it is final either/);
     expect(new Set(second.calls.slice(sent).map(({ call }) => call))).toEqual(new Set(["read"]));
   });
 
@@ -108,6 +109,11 @@ describe("runs are reconciled with their owners", () => {
         [second.origin, 1],
       ]),
     );
+  });
+
+  it("an id that comes twice is one run", async () => {
+    const { states, summary } = await reconcile(["run-1", "run-1", "run-2", "run-1"]);
+    expect([states, summary.runCount]).toEqual([["unclaimed", "unclaimed"], 2]);
   });
 
   it("a record that cannot be read is told as that", async () => {
