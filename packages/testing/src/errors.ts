@@ -66,6 +66,32 @@ export class JournalError extends TestingError {
   }
 }
 
+/** A port could not be listened at; `cause` is the system's error. Take another port, or leave it out for any free one. */
+export class ListenError extends TestingError {
+  override readonly name = "ListenError";
+  readonly code = "CELLKIT_TESTING_LISTEN";
+  readonly host: string;
+  readonly port: number;
+
+  constructor(host: string, port: number, options?: ErrorOptions) {
+    const reason = systemCode(options?.cause) ?? "unknown error";
+    const advice =
+      reason === "EADDRINUSE" ? "somebody else has it: take another port" : "take another address";
+    super(
+      `cannot listen on ${host}, port ${port} (${reason}); ${advice}, or leave it out for any free one`,
+      options,
+    );
+    this.host = host;
+    this.port = port;
+  }
+}
+
+/** The system's code in an error, or in what led to it. */
+function systemCode(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  return systemCode(error.cause) ?? ("code" in error ? String(error.code) : undefined);
+}
+
 /** A process of this package did not start, or ended while it was needed. The message has the last of what it wrote. */
 export class ProcessError extends TestingError {
   override readonly name = "ProcessError";

@@ -12,6 +12,7 @@ export { ranAtMostOnce, readRuns } from "./dispatcher/runs.ts";
 export type { RecordedCall } from "./dispatcher/transcript.ts";
 export {
   JournalError,
+  ListenError,
   ProcessError,
   RanTwiceError,
   ScriptError,

@@ -1,6 +1,6 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as errors from "../src/errors.ts";
-import { dispatcher, until } from "../src/index.ts";
+import { dispatcher, faultProxy, fleet, until } from "../src/index.ts";
 import { failureOf } from "./support/call.ts";
 
 const cause = new TypeError("below");
@@ -22,6 +22,7 @@ const rows: readonly (readonly [errors.TestingError, string, string, string])[] 
   ],
   [new errors.RanTwiceError(new Map([["a", 2]]), options), "RanTwiceError", "RAN_TWICE", "a 2 times"],
   [new errors.JournalError("/j", "is no entry", options), "JournalError", "JOURNAL", "/j is no entry"],
+  [new errors.ListenError("h", 7, options), "ListenError", "LISTEN", "cannot listen on h, port 7"],
   [new errors.ProcessError("it ended", options), "ProcessError", "PROCESS", "it ended"],
 ];
 
@@ -54,10 +55,41 @@ it.each([
   expect(await failureOf(dispatcher(wrong))).toMatchObject({ code: "CELLKIT_TESTING_OPTION", option });
 });
 
-it("a dispatcher that cannot listen gives the system's error and leaves nothing open", async () => {
-  await using it = await dispatcher();
-  const port = Number(new URL(it.origin).port);
-  expect(await failureOf(dispatcher({ port }))).toMatchObject({ code: "EADDRINUSE" });
+describe("a port that somebody else has", () => {
+  const taken = { code: "CELLKIT_TESTING_LISTEN", cause: expect.objectContaining({}) };
+
+  it("is told by a dispatcher, with what to do", async () => {
+    await using it = await dispatcher();
+    const port = Number(new URL(it.origin).port);
+    const error = await failureOf(dispatcher({ port }));
+    expect(error).toMatchObject({ ...taken, host: "127.0.0.1", port, cause: { code: "EADDRINUSE" } });
+    expect(String(error)).toContain(`port ${port} (EADDRINUSE); somebody else has it: take another port`);
+  });
+
+  it("is told by a dispatcher's next life, which is none then", async () => {
+    await using first = await dispatcher();
+    await first.kill();
+    await using _second = await dispatcher({ port: Number(new URL(first.origin).port) });
+    expect(await failureOf(first.restart())).toMatchObject(taken);
+    expect(first.alive).toBe(false);
+  });
+
+  it("is told by a proxy", async () => {
+    await using first = await faultProxy("127.0.0.1:1");
+    first.refuse();
+    await using _second = await dispatcher({ port: first.port });
+    expect(await failureOf(first.heal())).toMatchObject(taken);
+  });
+
+  it("is told by a node of a fleet", async () => {
+    await using nodes = await fleet({ nodeCount: 1 });
+    const [node] = nodes.nodes;
+    await node?.kill();
+    await using _second = await dispatcher({ port: Number(new URL(node?.url ?? "").port) });
+    const error = await failureOf(node?.restart() ?? Promise.resolve());
+    expect([error, String(error)]).toMatchObject([taken, expect.stringContaining("(EADDRINUSE)")]);
+    expect(node?.state).toBe("stopped");
+  });
 });
 
 it("waiting ends with the condition, the time, the signal, or what the condition throws", async () => {

@@ -39,7 +39,7 @@ it.each([
 it.each([
   ["fault", "../src/core/fault.ts", "Fault"],
   ["refusal", "../src/core/fault.ts", "RefusalFault"],
-  ["fault of a router", "../src/msw/mocked-router.ts", "RouterFault"],
+  ["fault of a router", "../src/msw/router-fault.ts", "RouterFault"],
   ["network fault", "../src/proxy/proxied-message.ts", "NetworkFault"],
 ])("the README names every %s", (_name, path, type) => {
   const [, body = ""] = new RegExp(`export type ${type} =(.*?);\n\n`, "s").exec(`${text(path)}\n`) ?? [];

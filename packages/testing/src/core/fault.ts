@@ -1,6 +1,5 @@
 // What can go wrong with a dispatcher, as a value.
-import { TestingOptionError } from "../errors.ts";
-import { type CallKind, callKinds } from "./call.ts";
+import type { CallKind } from "./call.ts";
 import { type Answer, refusal } from "./wire-answer.ts";
 
 /** Before the call had any effect; after it had it, with nothing answered; or after the whole answer was written. */
@@ -59,9 +58,10 @@ interface KnownRefusal {
   readonly answer: Answer;
 }
 
-const aboutExecutions: readonly CallKind[] = ["submit", "read", "audit", "cancel"];
+/** The calls that name an execution. */
+export const aboutExecutions: readonly CallKind[] = ["submit", "read", "audit", "cancel"];
 
-const refusals: Readonly<Record<RefusalFault["kind"], KnownRefusal>> = {
+export const refusals: Readonly<Record<RefusalFault["kind"], KnownRefusal>> = {
   "at-capacity": {
     calls: ["submit"],
     answer: refusal(503, "node at capacity", { reason: "at_capacity" }),
@@ -84,39 +84,6 @@ const refusals: Readonly<Record<RefusalFault["kind"], KnownRefusal>> = {
 
 export const atCapacity: Answer = refusals["at-capacity"].answer;
 export const workerUnavailable: Answer = refusals["worker-unavailable"].answer;
-
-/** For each fault that makes sense for some calls alone, these calls. */
-export type FaultCalls = Readonly<Record<string, readonly CallKind[]>>;
-
-const dispatcherFaultCalls: FaultCalls = {
-  "other-id": aboutExecutions,
-  ...Object.fromEntries(Object.entries(refusals).map(([kind, { calls }]) => [kind, calls])),
-};
-
-/**
- * A fault that was meant for calls, if it can strike them.
- *
- * @param served the calls that can have a fault
- * @throws {@link TestingOptionError} when it would strike none of them, or make no sense there
- */
-export function checkedFault<F extends { readonly kind: string }>(
-  match: CallKind | CallMatch,
-  fault: F,
-  served: readonly CallKind[] = callKinds,
-  callsOf: FaultCalls = dispatcherFaultCalls,
-): F {
-  const call = typeof match === "string" ? match : match.call;
-  if (!served.includes(call)) {
-    throw new TestingOptionError("call", `is ${JSON.stringify(call)}; give ${served.join(", ")}`);
-  }
-  const { [fault.kind]: calls = served } = callsOf;
-  if (!calls.includes(call)) {
-    throw new TestingOptionError("fault", `${fault.kind} is of ${calls.join(", ")}, and not of ${call}`);
-  }
-  return "until" in fault && fault.until instanceof Promise
-    ? { ...fault, until: fault.until.catch(() => undefined) }
-    : fault;
-}
 
 /** What a fault answers in place of the dispatcher; undefined when it serves the call. */
 export function answerInstead(fault: Fault | undefined): Answer | undefined {

@@ -1,7 +1,8 @@
 // What a router decides about a call before it looks at its ledger (execution API, sections 2.3 to 6). Of a head it looks at what an
 // HTTP library leaves of it: whoever mocks a router gets requests that one has read.
-import { isExecutionId, JsonError, parseJson } from "@cellkit/execution";
+import { isExecutionId } from "@cellkit/execution/contract";
 import { type CallKind, routeOf } from "./call.ts";
+import { requestIdOf } from "./request-id.ts";
 import { isSameSecret } from "./secret.ts";
 import { type Answer, refusal } from "./wire-answer.ts";
 
@@ -78,17 +79,20 @@ export function decideCall(call: RouterCall, setup: RouterSetup): RouterDecision
 function isAuthorized({ method, path, authorization }: RouterCall, setup: RouterSetup): boolean {
   const [, scheme, token] = /^([^ ]*) (.*)$/s.exec(authorization ?? "") ?? [];
   if (scheme?.toLowerCase() !== "bearer" || token === undefined) return false;
-  const isDiscovery = method === "GET" && path === "/v1/capabilities";
+  const isDiscovery = method === "GET" && discoveryPath.test(path);
   if (isSameSecret(token, setup.clientToken)) return true;
   return isDiscovery && setup.capabilityToken !== undefined && isSameSecret(token, setup.capabilityToken);
 }
+
+/** Cells are not listed here; who asks for them with the token of discovery hears that. */
+const discoveryPath = /^\/v1\/(?:capabilities$|cells(?:$|\?))/;
 
 function decideSubmission(body: Uint8Array): RouterDecision {
   if (body.length === 0 || body.length > maxRouterBodyBytes) {
     return answered(413, "request body exceeds 64 KiB or is empty");
   }
-  const id = idIn(body);
-  if (id === undefined || !isExecutionId(id)) {
+  const id = requestIdOf(body);
+  if (id === undefined) {
     return answered(400, "id must be a nonempty ASCII alphanumeric, dash, underscore or dot path component");
   }
   return { kind: "serve", call: "submit", id };
@@ -100,18 +104,6 @@ function decidePrewarm({ pin, body }: RouterCall): RouterDecision {
     return answered(413, "prewarm body exceeds 64 KiB or is empty");
   }
   return { kind: "serve", call: "prewarm", id: "" };
-}
-
-/** A member twice is refused here, where a router takes the last: its dispatcher would refuse it. */
-function idIn(body: Uint8Array): string | undefined {
-  try {
-    const value = parseJson(body);
-    const id = typeof value === "object" && value !== null && "id" in value ? value.id : undefined;
-    return typeof id === "string" ? id : undefined;
-  } catch (error) {
-    if (error instanceof JsonError) return undefined;
-    throw error;
-  }
 }
 
 function answered(status: number, error: string): RouterDecision {

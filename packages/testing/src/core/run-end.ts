@@ -1,6 +1,7 @@
 // How the executions of a test end, and the records that come of it (execution API, section 12).
 import type { ExecutionAudit, ExecutionRecord, ExecutionRequest, Receipt } from "@cellkit/execution";
 import { TestingOptionError } from "../errors.ts";
+import { shown } from "./given.ts";
 
 /** How an execution ended. `output` is what it wrote, cut to the `outputBytes` of its request. */
 export type RunEnd =
@@ -32,10 +33,6 @@ export function checkedEnd(option: string, end: RunEnd): RunEnd {
       throw new TestingOptionError(option, `has, as ${name}, ${shown(value)}; give a string`);
   }
   return end;
-}
-
-function shown(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : value === null ? "null" : typeof value;
 }
 
 /** What a record is made from, beside the end. */

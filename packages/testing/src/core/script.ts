@@ -1,6 +1,8 @@
 // A script: the calls that have to come, in order, and what each of them meets.
-import { type CallKind, observations } from "./call.ts";
+import { type CallKind, callKinds, observations } from "./call.ts";
 import type { CallMatch, Fault } from "./fault.ts";
+import { checkedFault, dispatcherFaults } from "./fault-table.ts";
+import { anything, checkMembers, needed, oneOf, text } from "./given.ts";
 
 /** One call that has to come, and what it meets. Without `answer` and `fault` the dispatcher serves it. */
 export interface ScriptStep extends CallMatch {
@@ -10,6 +12,26 @@ export interface ScriptStep extends CallMatch {
   readonly answer?: { readonly status: number; readonly body: unknown };
   readonly fault?: Fault;
 }
+
+/** The steps of a test. @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) when one could never be followed */
+export function checkedSteps(steps: readonly ScriptStep[]): ScriptStep[] {
+  return steps.map((step, index) => {
+    checkMembers(`script[${index}]`, step, stepRules);
+    if (step.answer !== undefined) checkMembers(`script[${index}].answer`, step.answer, answerRules);
+    const { call, fault } = step;
+    return fault === undefined ? step : { ...step, fault: checkedFault(call, fault, dispatcherFaults) };
+  });
+}
+
+const isBody = (value: unknown) => typeof value === "string" || typeof value === "function";
+const stepRules = {
+  call: needed(oneOf(...callKinds)),
+  id: text,
+  body: { fits: isBody, give: "a string or a function" },
+  answer: anything,
+  fault: anything,
+};
+const answerRules = dispatcherFaults.kinds.answer.members;
 
 /** What a script looks at of a call. */
 export interface ScriptedCall {

@@ -1,6 +1,7 @@
 // The wire of a dispatcher: one request a connection, read from the socket and answered with bytes.
 import { createServer, type Server, type Socket } from "node:net";
 import { type RequestHead, readHead } from "../core/request-head.ts";
+import { listen } from "../listen.ts";
 
 /** A whole request. */
 export interface WireCall {
@@ -50,15 +51,10 @@ export class CallListener {
     return this.#server !== undefined;
   }
 
-  /** The same port again after the first time. Rejects with the system's error. */
+  /** The same port again after the first time. @throws ListenError */
   async listen(): Promise<void> {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen({ host: this.host, port: this.port, backlog: 1024 }, resolve);
-    });
-    const address = server.address();
-    if (typeof address === "object" && address !== null) this.port = address.port;
+    this.port = await listen(server, { host: this.host, port: this.port, backlog: 1024 });
     this.#server = server;
   }
 

@@ -8,6 +8,10 @@ import type { Identity } from "./hash.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { readRuns, runsFile } from "./runs.ts";
 
+const entriesDirectory = "execution-journal";
+/** BLAKE3 of the id. */
+const entryName = /^[0-9a-f]{64}\.json$/;
+
 /**
  * A journal in files, laid out and published as a dispatcher's: `execution-journal/<blake3 of the id>.json`, each written
  * aside, fsynced, given its name without replacing another, and the directory fsynced. Beside it stands `runs.jsonl`, which
@@ -26,11 +30,18 @@ export class DirectoryJournal implements Journal {
     this.runs = runs;
   }
 
+  /** @throws {@link JournalError} (`CELLKIT_TESTING_JOURNAL`) when the directory is another's; then nothing was written to it */
   static async open(root: string, identity: Identity): Promise<DirectoryJournal> {
-    const directory = join(root, "execution-journal");
-    await mkdir(join(directory, "staging"), { recursive: true });
+    const directory = join(root, entriesDirectory);
+    await holdsNothingElse(root, (name) => name === entriesDirectory || name === runsFile);
+    await holdsNothingElse(directory, (name) => name === "staging" || entryName.test(name));
     const runs = new Map(await readRuns(root));
-    return new DirectoryJournal(directory, identity, openSync(join(root, runsFile), "a"), runs);
+    try {
+      await mkdir(join(directory, "staging"), { recursive: true });
+      return new DirectoryJournal(directory, identity, openSync(join(root, runsFile), "a"), runs);
+    } catch (cause) {
+      throw new JournalError(root, "cannot be written to", { cause });
+    }
   }
 
   async load(): Promise<JournalEntry[]> {
@@ -91,6 +102,18 @@ export class DirectoryJournal implements Journal {
     } finally {
       await directory.close();
     }
+  }
+}
+
+/** @throws {@link JournalError} when a directory that is there has something that no journal has */
+async function holdsNothingElse(directory: string, isOurs: (name: string) => boolean): Promise<void> {
+  const names = await readdir(directory).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === "ENOENT") return [];
+    throw new JournalError(directory, `cannot be read (${cause.code})`, { cause });
+  });
+  const other = names.find((name) => !isOurs(name));
+  if (other !== undefined) {
+    throw new JournalError(directory, `has something else in it, ${JSON.stringify(other)}`);
   }
 }
 

@@ -26,6 +26,8 @@ export interface ScriptedDispatcher extends AsyncDisposable {
    * From here on exactly these calls have to come, in this order. The first that is another one is reset, and so is every
    * later call; {@link verify} and {@link close} throw then, and also when calls are missing. Health, node and capability
    * calls are passed over unless the script names their kind. Bytes that are no whole request are a call, too: `other`.
+   *
+   * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) for a step that no call could follow
    */
   script(steps: readonly ScriptStep[]): void;
   /** @throws ScriptError (`CELLKIT_TESTING_SCRIPT`) when the script was not followed to its end. */
@@ -35,22 +37,26 @@ export interface ScriptedDispatcher extends AsyncDisposable {
   /**
    * Something goes wrong with the next call of this kind, or the next few.
    *
-   * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) for a fault that makes no sense for the call
+   * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) for calls and faults that there are not, and a fault that makes no sense for the call
    */
   fault(match: CallKind | CallMatch, fault: Fault, options?: FaultOptions): void;
-  /** Forgets the faults that have not struck, and listens again. */
+  /** Forgets the faults that have not struck, and listens again. @throws ListenError */
   heal(): Promise<void>;
   /** Waits until so many calls of a kind have come, and answers the last of these. @throws WaitTimeoutError */
   received(match: CallKind | CallMatch, options?: WaitOptions & { count?: number }): Promise<RecordedCall>;
-  /** Ends an execution that is held; waits for it to be there. @throws WaitTimeoutError */
+  /**
+   * Ends an execution that is held, as soon as it is: the answer to its submission may come a moment earlier.
+   *
+   * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`), at once, when nothing holds it and nothing will; WaitTimeoutError
+   */
   finish(id: string, end?: RunEnd, options?: WaitOptions): Promise<void>;
-  /** Changes what it says of its node. */
+  /** Changes what it says of its node. @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) */
   change(node: NodeOptions): void;
   /** New connections are refused by the system, as of a process that is gone; what is connected goes on. */
   refuse(): Promise<void>;
   /** Dies: connections are reset, what runs is interrupted. */
   kill(): Promise<void>;
-  /** A new life at the same origin, after killing the one before. @throws JournalError */
+  /** A new life at the same origin, after killing the one before. @throws JournalError, ListenError */
   restart(options?: { journal?: "kept" | "lost" }): Promise<void>;
   /**
    * Stops listening and cuts what is open. Idempotent.
@@ -64,8 +70,8 @@ export interface ScriptedDispatcher extends AsyncDisposable {
  * Starts a dispatcher: a server that keeps the HTTP contract of the execution plane (execution API, section 10, without
  * parents and scoped operations), runs nothing, and does what the test says.
  *
- * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`), JournalError (`CELLKIT_TESTING_JOURNAL`), and the system's error
- * when it cannot listen
+ * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`), JournalError (`CELLKIT_TESTING_JOURNAL`), ListenError
+ * (`CELLKIT_TESTING_LISTEN`)
  */
 export async function dispatcher(options: DispatcherOptions = {}): Promise<ScriptedDispatcher> {
   const resolved = resolveDispatcherOptions(options);

@@ -16,12 +16,15 @@ const interrupted = refusal(
 );
 const unknown = refusal(404, "unknown execution");
 
+/** Where an execution is; `active` has not ended, as far as it is known here. */
+export type EntryState = "active" | "interrupted" | "undurable" | "done";
+
 interface Entry {
   kept: JournalEntry;
   /** Settled when the journal has it: true when it does. */
   readonly claimed: Promise<boolean>;
   /** `active` holds capacity; `interrupted` was active when an earlier life ended; `undurable` ended, but the journal does not know. */
-  state: "active" | "interrupted" | "undurable" | "done";
+  state: EntryState;
   readonly reserved: Reserved;
   readonly abort: AbortController;
   /** Settled when the last change of its record is in the journal. */
@@ -83,6 +86,11 @@ export class ExecutionBook {
     const held = { reserved };
     this.#active.add(held);
     return () => void this.#active.delete(held);
+  }
+
+  /** Where an execution is; undefined when there is none. */
+  stateOf(id: string): EntryState | undefined {
+    return this.#entries.get(id)?.state;
   }
 
   /** @param hasWorker false: it is admitted, and then nobody is there to run it */

@@ -1,5 +1,6 @@
 import type { CallKind } from "../core/call.ts";
 import type { CallMatch, Fault } from "../core/fault.ts";
+import { checkMembers, isCount } from "../core/given.ts";
 
 /** How often a fault strikes. */
 export interface FaultOptions {
@@ -11,7 +12,10 @@ export interface FaultOptions {
 export class FaultList<F = Fault> {
   readonly #waiting: { match: CallMatch; fault: F; times: number }[] = [];
 
-  add(match: CallKind | CallMatch, fault: F, { times = 1 }: FaultOptions = {}): void {
+  /** @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) */
+  add(match: CallKind | CallMatch, fault: F, options: FaultOptions = {}): void {
+    checkMembers("options", options, { times: { fits: isTimes, give: "an integer from 1, or Infinity" } });
+    const { times = 1 } = options;
     this.#waiting.push({ match: typeof match === "string" ? { call: match } : match, fault, times });
   }
 
@@ -29,4 +33,8 @@ export class FaultList<F = Fault> {
     if (found.times <= 0) this.#waiting.splice(at, 1);
     return found.fault;
   }
+}
+
+function isTimes(value: unknown): boolean {
+  return value === Number.POSITIVE_INFINITY || (isCount(value) && value > 0);
 }

@@ -1,16 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type CallKind, routeOf } from "../core/call.ts";
-import {
-  answerInstead,
-  type CallMatch,
-  checkedFault,
-  type Fault,
-  garbage,
-  withOtherId,
-} from "../core/fault.ts";
+import { answerInstead, type CallMatch, type Fault, garbage, withOtherId } from "../core/fault.ts";
+import { checkedFault, checkedMatch, dispatcherFaults } from "../core/fault-table.ts";
 import type { RunEnd } from "../core/run-end.ts";
-import { ScriptRun, type ScriptStep } from "../core/script.ts";
+import { checkedSteps, ScriptRun, type ScriptStep } from "../core/script.ts";
 import { type Answer, refusal, renderAnswer } from "../core/wire-answer.ts";
 import { ScriptError } from "../errors.ts";
 import { until, type WaitOptions } from "../wait-until.ts";
@@ -21,10 +15,10 @@ import { ExecutionBook } from "./execution-book.ts";
 import { FaultList, type FaultOptions } from "./fault-list.ts";
 import type { Identity } from "./hash.ts";
 import type { Journal } from "./journal.ts";
-import { type NodeOptions, type ResolvedNode, resolveNode } from "./node-figures.ts";
+import { checkedNode, type NodeOptions, type ResolvedNode, resolveNode } from "./node-figures.ts";
 import type { ResolvedDispatcherOptions } from "./options.ts";
 import { DispatcherRoutes } from "./routes.ts";
-import { HeldExecutions, runFnOf } from "./running-execution.ts";
+import { finishHeld, HeldExecutions, runFnOf } from "./running-execution.ts";
 import { describeCall, type RecordedCall, submittedId } from "./transcript.ts";
 
 /** A {@link ScriptedDispatcher} in this process. */
@@ -68,10 +62,7 @@ export class LocalDispatcher implements ScriptedDispatcher {
 
   script(steps: readonly ScriptStep[]): void {
     this.verify();
-    const checked = steps.map((step) =>
-      step.fault === undefined ? step : { ...step, fault: checkedFault(step, step.fault) },
-    );
-    this.#script = new ScriptRun(checked);
+    this.#script = new ScriptRun(checkedSteps(steps));
   }
 
   verify(): void {
@@ -93,7 +84,7 @@ export class LocalDispatcher implements ScriptedDispatcher {
   }
 
   fault(match: CallKind | CallMatch, fault: Fault, options?: FaultOptions): void {
-    this.#faults.add(match, checkedFault(match, fault), options);
+    this.#faults.add(match, checkedFault(match, fault, dispatcherFaults), options);
   }
 
   async heal(): Promise<void> {
@@ -105,17 +96,18 @@ export class LocalDispatcher implements ScriptedDispatcher {
     match: CallKind | CallMatch,
     { count = 1, ...options }: WaitOptions & { count?: number } = {},
   ): Promise<RecordedCall> {
-    const { call, id } = typeof match === "string" ? { call: match, id: undefined } : match;
+    const { call, id } = checkedMatch(match);
     const isMeant = (each: RecordedCall) => each.call === call && (id === undefined || each.id === id);
     return until(`${count} × ${call}`, () => this.calls.filter(isMeant)[count - 1], options);
   }
 
-  async finish(id: string, end: RunEnd = { kind: "succeeded", output: "ok" }, options?: WaitOptions) {
-    await until(`an execution ${id} that is held`, () => this.#held.finish(id, end), options);
+  finish(id: string, end?: RunEnd, options?: WaitOptions): Promise<void> {
+    const stateOf = () => this.#routes?.book.stateOf(id);
+    return finishHeld({ held: this.#held, run: this.#options.run, stateOf }, id, end, options);
   }
 
   change(node: NodeOptions): void {
-    this.#node = { ...this.#node, ...node };
+    this.#node = { ...this.#node, ...checkedNode(node) };
   }
 
   refuse(): Promise<void> {
@@ -150,7 +142,12 @@ export class LocalDispatcher implements ScriptedDispatcher {
       processEpoch,
       identity: this.#identity,
     });
-    await this.#listener.listen();
+    try {
+      await this.#listener.listen();
+    } catch (error) {
+      await this.kill();
+      throw error;
+    }
   }
 
   close(): Promise<void> {

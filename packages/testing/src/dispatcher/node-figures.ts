@@ -5,6 +5,7 @@ import {
   type NodeReport,
   requestVersions,
 } from "@cellkit/execution";
+import { checkMembers, count, flag, type MemberRules, text } from "../core/given.ts";
 
 /** What a dispatcher says of its node. Every member can be changed while it runs. */
 export interface NodeOptions {
@@ -34,6 +35,30 @@ export interface NodeOptions {
 
 /** What a dispatcher says of its node, with all defaults. */
 export type ResolvedNode = Required<Omit<NodeOptions, "egressHosts">> & Pick<NodeOptions, "egressHosts">;
+
+const isHosts = (value: unknown) =>
+  Array.isArray(value) && value.every((host) => typeof host === "string" && host === host.toLowerCase());
+
+const nodeRules: MemberRules = {
+  name: text,
+  kvm: flag,
+  cpuVirtualization: flag,
+  guestKernel: flag,
+  moteStore: flag,
+  toolStore: flag,
+  maxCells: count,
+  memoryBytes: count,
+  egressSlots: count,
+  egressHosts: { fits: isHosts, give: "a list of hosts in lower case" },
+  binaryVersion: text,
+};
+
+/** What a test says of a node. @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) */
+export function checkedNode<Node extends NodeOptions>(node: Node, more: MemberRules = {}): Node {
+  checkMembers("node", node, { ...nodeRules, ...more });
+  const isSaid = ([name, value]: [string, unknown]) => value !== undefined || name === "egressHosts";
+  return Object.fromEntries(Object.entries(node).filter(isSaid)) as Node;
+}
 
 /** A node that takes everything, but for what the options say. */
 export function resolveNode(options: NodeOptions): ResolvedNode {

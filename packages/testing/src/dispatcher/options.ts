@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { parseToken } from "@cellkit/execution";
+import { anything, callable, checkMembers, text } from "../core/given.ts";
 import { TestingOptionError } from "../errors.ts";
 import { testBackendToken } from "../tokens.ts";
-import type { NodeOptions } from "./node-figures.ts";
+import { checkedNode, type NodeOptions } from "./node-figures.ts";
 import { checkedRun, type RunFn, type RunMode } from "./running-execution.ts";
 
 /** Options of {@link dispatcher}. */
@@ -22,7 +23,10 @@ export interface DispatcherOptions {
    * `hold` leaves each `Running` until {@link ScriptedDispatcher.finish} or a cancel. @default "succeed"
    */
   readonly run?: RunFn | RunMode;
-  /** A directory for the journal, with fsyncs. @default none: it lives as long as the test */
+  /**
+   * A directory for the journal, with fsyncs: an empty one, one that is not there yet, or that of an earlier start; of one dispatcher at a
+   * time. @default none: it lives as long as the test
+   */
   readonly journal?: string;
   /**
    * How a prewarm goes: what it waits for, no longer than the request's `timeoutMs` and 30 s, and then shows as `verification`. When it
@@ -45,8 +49,21 @@ export interface ResolvedDispatcherOptions {
   readonly onDeath: (() => void) | undefined;
 }
 
+const optionRules = {
+  token: anything,
+  tokenFile: text,
+  host: text,
+  port: anything,
+  node: anything,
+  run: anything,
+  journal: text,
+  prewarm: callable,
+  onDeath: callable,
+};
+
 /** @throws {@link TestingOptionError} (`CELLKIT_TESTING_OPTION`) */
 export function resolveDispatcherOptions(options: DispatcherOptions): ResolvedDispatcherOptions {
+  checkMembers("options", options, optionRules);
   const { token, tokenFile, port = 0 } = options;
   if (token !== undefined && tokenFile !== undefined) {
     throw new TestingOptionError("token", "and tokenFile exclude each other");
@@ -60,7 +77,7 @@ export function resolveDispatcherOptions(options: DispatcherOptions): ResolvedDi
     token: tokenFile === undefined ? () => parsed.token : () => tokenIn(tokenFile),
     host: options.host ?? "127.0.0.1",
     port,
-    node: options.node ?? {},
+    node: checkedNode(options.node ?? {}),
     run: checkedRun(options.run ?? "succeed"),
     journal: options.journal,
     prewarm: options.prewarm ?? (() => null),

@@ -1,7 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ExecutionRequest } from "@cellkit/execution";
+import { shown } from "../core/given.ts";
 import { checkedEnd, type RunEnd } from "../core/run-end.ts";
 import { TestingOptionError } from "../errors.ts";
+import { until, type WaitOptions } from "../wait-until.ts";
+import type { EntryState } from "./execution-book.ts";
 
 /** An execution while it runs, as the test's `run` gets it. */
 export interface RunningExecution {
@@ -64,11 +67,43 @@ export class HeldExecutions {
     }).finally(() => this.#ends.delete(execution.id));
   };
 
-  /** Ends an execution; false when it is not held. @throws {@link TestingOptionError} when the end is none */
+  /** Ends an execution; false when it is not held. */
   finish(id: string, end: RunEnd): boolean {
-    checkedEnd("end", end);
     const resolve = this.#ends.get(id);
     resolve?.(end);
     return resolve !== undefined;
   }
+}
+
+/** What may hold an execution. */
+export interface Holder {
+  readonly held: HeldExecutions;
+  readonly run: RunFn | RunMode;
+  stateOf(): EntryState | undefined | Promise<EntryState | undefined>;
+}
+
+/**
+ * Ends an execution that is held, or will be within a moment.
+ *
+ * @throws {@link TestingOptionError} (`CELLKIT_TESTING_OPTION`) when the end is none, or nothing will ever hold the execution;
+ *   WaitTimeoutError
+ */
+export async function finishHeld(
+  { held, run, stateOf }: Holder,
+  id: string,
+  end: RunEnd = success,
+  options?: WaitOptions,
+): Promise<void> {
+  checkedEnd("end", end);
+  if (run !== "hold")
+    throw new TestingOptionError("run", 'holds no execution; give "hold" where one is to be finished');
+  const finished = async () => {
+    if (held.finish(id, end)) return true;
+    const state = await stateOf();
+    if (state === "active") return false;
+    const what =
+      state === undefined ? "is of no execution here; submit it first" : "is of an execution that has ended";
+    throw new TestingOptionError("id", `${shown(id)} ${what}`);
+  };
+  await until(`an execution ${id} that is held`, finished, options);
 }

@@ -1,4 +1,5 @@
 import { createSpliceServer, type LocalAnswer, type LocalRequest, type SpliceServer } from "@cellkit/splice";
+import { ListenError } from "../errors.ts";
 import type { ResolvedFleetOptions } from "./options.ts";
 import { Worker } from "./worker.ts";
 
@@ -26,7 +27,7 @@ export interface TestNode {
   stop(options?: { signal?: AbortSignal }): Promise<void>;
   /** As SIGKILL: everything is cut, and nobody listens. */
   kill(): Promise<void>;
-  /** A new life at the same address, after killing the one before. */
+  /** A new life at the same address, after killing the one before. @throws ListenError (`CELLKIT_TESTING_LISTEN`) */
   restart(): Promise<void>;
 }
 
@@ -95,7 +96,12 @@ export class LocalNode implements TestNode {
     const worker = await Worker.start(this.#socketPath, this.name, this.#options);
     const splice = createSpliceServer(() => worker.path, { local: (request) => this.#local(request) });
     this.#life = { splice, worker };
-    this.#port = (await splice.listen("127.0.0.1", this.#port)).port;
+    try {
+      this.#port = (await splice.listen("127.0.0.1", this.#port)).port;
+    } catch (cause) {
+      await this.kill();
+      throw new ListenError("127.0.0.1", this.#port, { cause });
+    }
   }
 
   #local({ target }: LocalRequest): LocalAnswer | undefined {

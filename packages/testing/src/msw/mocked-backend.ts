@@ -1,13 +1,21 @@
 // A dispatcher behind a mocked router: its book and its report, without a wire.
 import { isEligible } from "@cellkit/execution";
 import type { CallKind } from "../core/call.ts";
+import { flag, text } from "../core/given.ts";
 import type { Answer } from "../core/wire-answer.ts";
-import { ExecutionBook } from "../dispatcher/execution-book.ts";
+import { type EntryState, ExecutionBook } from "../dispatcher/execution-book.ts";
 import { createIdentity } from "../dispatcher/hash.ts";
 import { MemoryJournal } from "../dispatcher/journal.ts";
-import { type NodeOptions, type ResolvedNode, reportOf, resolveNode } from "../dispatcher/node-figures.ts";
+import {
+  checkedNode,
+  type NodeOptions,
+  type ResolvedNode,
+  reportOf,
+  resolveNode,
+} from "../dispatcher/node-figures.ts";
 import { DispatcherRoutes } from "../dispatcher/routes.ts";
 import type { RunFn } from "../dispatcher/running-execution.ts";
+import { TestingOptionError } from "../errors.ts";
 
 /** What a mocked backend is; every member can be changed while it runs. */
 export interface BackendOptions extends NodeOptions {
@@ -25,14 +33,19 @@ export class MockedBackend {
   readonly #run: RunFn;
   #routes: Promise<DispatcherRoutes> | undefined;
 
-  constructor(origin: string, { reachable = true, origin: _, ...node }: BackendOptions, run: RunFn) {
+  /** @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) */
+  constructor(origin: string, options: BackendOptions, run: RunFn) {
+    const { reachable = true, origin: _, ...node } = checkedBackend(options);
     this.origin = origin;
     this.#node = resolveNode(node);
     this.#isReachable = reachable;
     this.#run = run;
   }
 
-  change({ reachable = this.#isReachable, origin: _, ...node }: BackendOptions): void {
+  /** @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) */
+  change(options: BackendOptions): void {
+    const { reachable = this.#isReachable, origin = this.origin, ...node } = checkedBackend(options);
+    if (origin !== this.origin) throw new TestingOptionError("node.origin", "cannot be changed");
     this.#isReachable = reachable;
     this.#node = { ...this.#node, ...node };
   }
@@ -42,6 +55,11 @@ export class MockedBackend {
     if (!this.#isReachable) return undefined;
     const head = { method: "", path: "", fields: [], contentLength: body.length, authorization };
     return (await this.#open()).answer({ kind: call, id }, head, body);
+  }
+
+  /** Where an execution is; undefined when it is not here. */
+  async stateOf(id: string): Promise<EntryState | undefined> {
+    return (await this.#routes)?.book.stateOf(id);
   }
 
   /** Its entry in a router's capability answer. */
@@ -84,6 +102,10 @@ export class MockedBackend {
       identity,
     });
   }
+}
+
+function checkedBackend(options: BackendOptions): BackendOptions {
+  return checkedNode(options, { origin: text, reachable: flag });
 }
 
 /** Between the mocked router and its backends; nobody else can present it. */

@@ -1,6 +1,6 @@
 import { HttpRequestInterceptor } from "@mswjs/interceptors/http";
-import type { RequestHandler } from "msw";
-import { defineNetwork, InterceptorSource } from "msw/experimental";
+import { HttpResponse, type RequestHandler } from "msw";
+import { defineNetwork, HttpNetworkFrame, InterceptorSource } from "msw/experimental";
 
 /** A network of this process in which msw answers. */
 export interface MockedNetwork extends Disposable {
@@ -12,7 +12,10 @@ export interface MockedNetwork extends Disposable {
 
 /** How a mocked network treats calls that no handler answers. */
 export interface MockedNetworkOptions {
-  /** `error` fails them, `warn` and `bypass` let them go to the real network. @default "error" */
+  /**
+   * `error` warns of the handler that is missing (`process.emitWarning`), and fails the call: with a network error, or, where it was meant for a router,
+   * with 501, which no client tries again. `warn` and `bypass` let it go to the real network. @default "error"
+   */
   readonly unhandled?: "error" | "warn" | "bypass";
 }
 
@@ -30,7 +33,7 @@ export function mockedNetwork(
   const network = defineNetwork({
     sources: [new InterceptorSource({ interceptors: [new HttpRequestInterceptor()] })],
     handlers: [...handlers],
-    onUnhandledFrame: unhandled,
+    onUnhandledFrame: unhandled === "error" ? ({ frame }) => void fail(frame) : unhandled,
     // Its log of each call would print bearers.
     context: { quiet: true },
   });
@@ -41,4 +44,19 @@ export function mockedNetwork(
     isOpen = false;
   };
   return { use: (...more) => network.use(...more), close, [Symbol.dispose]: close };
+}
+
+/** The paths of a router, behind whatever prefix. */
+const routerPath = /\/v1\/(?:executions|capabilities|artifacts\/prewarm)(?:\/|$)/;
+
+/** Fails a call that no handler answers; msw's own words would quote its body. */
+function fail(frame: unknown): void {
+  if (!(frame instanceof HttpNetworkFrame)) return;
+  const { method, url } = frame.data.request;
+  const { origin, pathname } = new URL(url);
+  const error = `no handler of mockedNetwork answers ${method} ${origin}${pathname}: add one for ${origin}, correct the URL, or give { unhandled: "bypass" }`;
+  process.emitWarning(error);
+  frame.respondWith(
+    routerPath.test(pathname) ? HttpResponse.json({ error }, { status: 501 }) : HttpResponse.error(),
+  );
 }

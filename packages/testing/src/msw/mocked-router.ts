@@ -1,27 +1,18 @@
 import type { RequestHandler } from "msw";
 import type { CallKind } from "../core/call.ts";
-import type { CallMatch, Fault } from "../core/fault.ts";
-import { answerInstead, atCapacity, checkedFault, type FaultCalls, withOtherId } from "../core/fault.ts";
+import { answerInstead, atCapacity, type CallMatch, withOtherId } from "../core/fault.ts";
+import { checkedFault } from "../core/fault-table.ts";
 import { decideCall, type RouterCall } from "../core/router-rules.ts";
 import type { RunEnd } from "../core/run-end.ts";
 import { type Answer, refusal } from "../core/wire-answer.ts";
 import { FaultList, type FaultOptions } from "../dispatcher/fault-list.ts";
 import type { Identity } from "../dispatcher/hash.ts";
-import { HeldExecutions, runFnOf } from "../dispatcher/running-execution.ts";
-import { until, type WaitOptions } from "../wait-until.ts";
+import { finishHeld, HeldExecutions, runFnOf } from "../dispatcher/running-execution.ts";
+import type { WaitOptions } from "../wait-until.ts";
 import type { BackendOptions } from "./mocked-backend.ts";
 import { MockedBackend } from "./mocked-backend.ts";
+import { type RouterFault, routerFaults } from "./router-fault.ts";
 import type { ResolvedRouterHandlerOptions } from "./router-handlers.ts";
-
-/** What goes wrong with a call to a mocked router. */
-export type RouterFault =
-  | Extract<Fault, { kind: "black-hole" | "late" | "held" | "reset" | "other-id" | "at-capacity" | "answer" }>
-  /** Of a submission: the router does not know whether its dispatcher has it. Whether it does is `ran`; the id is used up either way. */
-  | { readonly kind: "outcome-unknown"; readonly ran: boolean }
-  /** Of a submission, read, audit or cancel: the ledger could not be used. Nothing was sent, and the same call may be made again. */
-  | { readonly kind: "ownership-unavailable" }
-  /** Of a read, audit or cancel: the owner cannot be asked, or does not know the id any more. */
-  | { readonly kind: "owner-lost" };
 
 /** One call, as a mocked router got it. */
 export interface MockedCall {
@@ -46,12 +37,17 @@ export interface RouterHandlers {
   /**
    * Something goes wrong with the next call of this kind, or the next few.
    *
-   * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) for calls that no router serves, and faults that make no sense for the call
+   * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) for calls that no router serves, faults that there are not, and such as make no
+   *   sense for the call
    */
   fault(match: CallKind | CallMatch, fault: RouterFault, options?: FaultOptions): void;
-  /** Ends an execution that is held; waits for it to be there. @throws WaitTimeoutError */
+  /**
+   * Ends an execution that is held, as soon as it is: the answer to its submission may come a moment earlier.
+   *
+   * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`), at once, when nothing holds it and nothing will; WaitTimeoutError
+   */
   finish(id: string, end?: RunEnd, options?: WaitOptions): Promise<void>;
-  /** Changes a backend. @param index its place in the list */
+  /** Changes a backend. @param index its place in the list @throws TestingOptionError (`CELLKIT_TESTING_OPTION`) */
   change(index: number, backend: BackendOptions): void;
   /** A backend loses what it knew. @param index its place in the list */
   forget(index: number): Promise<void>;
@@ -61,17 +57,6 @@ const lost = refusal(503, "recorded owner unavailable or outcome lost; no rerout
 const unreadable = refusal(503, "execution ownership unavailable");
 const unavailable = refusal(503, "ownership unavailable; retry same request without changing id");
 const outcomeUnknown = refusal(503, "submission outcome unknown; owner retained; POST will not be replayed");
-
-/** The calls that a router serves. */
-const served: readonly CallKind[] = ["submit", "read", "audit", "cancel", "prewarm", "capabilities"];
-
-const faultCalls: FaultCalls = {
-  "other-id": ["submit", "read", "audit", "cancel"],
-  "at-capacity": ["submit"],
-  "outcome-unknown": ["submit"],
-  "ownership-unavailable": ["submit", "read", "audit", "cancel"],
-  "owner-lost": ["read", "audit", "cancel"],
-};
 
 /** An id's owner, and what it was bound to. */
 interface Claim {
@@ -110,15 +95,16 @@ export class MockedRouter {
   }
 
   fault(match: CallKind | CallMatch, fault: RouterFault, options?: FaultOptions): void {
-    this.#faults.add(match, checkedFault(match, fault, served, faultCalls), options);
+    this.#faults.add(match, checkedFault(match, fault, routerFaults), options);
   }
 
   backend(index: number): MockedBackend | undefined {
     return this.#backends[index];
   }
 
-  async finish(id: string, end: RunEnd = { kind: "succeeded", output: "ok" }, options?: WaitOptions) {
-    await until(`an execution ${id} that is held`, () => this.#held.finish(id, end), options);
+  finish(id: string, end?: RunEnd, options?: WaitOptions): Promise<void> {
+    const stateOf = () => this.#claims.get(id)?.owner.stateOf(id);
+    return finishHeld({ held: this.#held, run: this.#options.run, stateOf }, id, end, options);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { parseToken, stringifyJson } from "@cellkit/execution";
 import { HttpResponse, http } from "msw";
+import { anything, checkMembers, shown } from "../core/given.ts";
 import { createIdentity, type Identity } from "../dispatcher/hash.ts";
 import { checkedRun, type RunFn, type RunMode } from "../dispatcher/running-execution.ts";
 import { TestingOptionError } from "../errors.ts";
@@ -86,10 +87,19 @@ function aborted(signal: AbortSignal): Promise<Response> {
   });
 }
 
+const optionRules = {
+  url: anything,
+  token: anything,
+  capabilityToken: anything,
+  run: anything,
+  backends: anything,
+};
+
 function resolve(options: RouterHandlerOptions): ResolvedRouterHandlerOptions {
+  checkMembers("options", options, optionRules);
   const { token = testClientToken, capabilityToken } = options;
   if (!URL.canParse(options.url) || !/^https?:/.test(options.url)) {
-    throw new TestingOptionError("url", "is no http or https URL");
+    throw new TestingOptionError("url", `is ${shown(options.url)}; give an http or https URL`);
   }
   for (const [name, value] of Object.entries({ token, capabilityToken })) {
     const parsed = value === undefined ? undefined : parseToken(Buffer.from(value));

@@ -4,10 +4,12 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CallKind } from "../core/call.ts";
-import { type CallMatch, checkedFault } from "../core/fault.ts";
+import type { CallMatch } from "../core/fault.ts";
+import { checkedFault, processFaults } from "../core/fault-table.ts";
+import { checkMembers, needed, text } from "../core/given.ts";
 import type { RunEnd } from "../core/run-end.ts";
 import type { FaultOptions } from "../dispatcher/fault-list.ts";
-import type { NodeOptions } from "../dispatcher/node-figures.ts";
+import { checkedNode, type NodeOptions } from "../dispatcher/node-figures.ts";
 import { readRuns } from "../dispatcher/runs.ts";
 import type { RecordedCall } from "../dispatcher/transcript.ts";
 import { ProcessError, TestingOptionError } from "../errors.ts";
@@ -31,7 +33,7 @@ export interface DispatcherProcess extends AsyncDisposable {
   refuse(): Promise<void>;
   /** Until it dies. @throws ProcessError */
   change(node: NodeOptions): Promise<void>;
-  /** @throws ProcessError, also when it holds no such execution for 10 s */
+  /** @throws ProcessError, also when nothing there holds such an execution, or will */
   finish(id: string, end?: RunEnd): Promise<void>;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
@@ -47,7 +49,7 @@ export interface DispatcherProcess extends AsyncDisposable {
  * Starts a dispatcher in a process of its own, for tests that kill it. It ends with the process that started it.
  *
  * @throws ProcessError (`CELLKIT_TESTING_PROCESS`) when it does not start; the message has its reason; TestingOptionError
- *   (`CELLKIT_TESTING_OPTION`) when `run` is a function, which no other process can take
+ *   (`CELLKIT_TESTING_OPTION`) when `journal` or `node` is wrong, or `run` a function, which no other process can take
  */
 export async function dispatcherProcess(options: DispatcherProcessOptions): Promise<DispatcherProcess> {
   const run: unknown = options.run;
@@ -57,6 +59,8 @@ export async function dispatcherProcess(options: DispatcherProcessOptions): Prom
       "is a function, which no other process can take; use dispatcher() for it",
     );
   }
+  checkMembers("options", { journal: options.journal }, { journal: needed(text) });
+  checkedNode(options.node ?? {});
   const started = new ForkedDispatcher(options);
   await started.restart();
   return started;
@@ -95,7 +99,7 @@ class ForkedDispatcher implements DispatcherProcess {
   }
 
   async fault(match: CallKind | CallMatch, fault: ProcessFault, options: FaultOptions = {}): Promise<void> {
-    await this.#tell({ kind: "fault", match, fault: checkedFault(match, fault), options });
+    await this.#tell({ kind: "fault", match, fault: checkedFault(match, fault, processFaults), options });
   }
 
   async heal(): Promise<void> {
@@ -107,7 +111,7 @@ class ForkedDispatcher implements DispatcherProcess {
   }
 
   async change(node: NodeOptions): Promise<void> {
-    await this.#tell({ kind: "change", node });
+    await this.#tell({ kind: "change", node: checkedNode(node) });
   }
 
   async finish(id: string, end?: RunEnd): Promise<void> {

@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:net";
 import { chunks, type MessageEndFn } from "../core/message-ends.ts";
 import { TestingOptionError } from "../errors.ts";
+import { listen } from "../listen.ts";
 import { until, type WaitOptions } from "../wait-until.ts";
 import { ProxiedConnection } from "./proxied-connection.ts";
 import type { NetworkFault, ProxiedMessage } from "./proxied-message.ts";
@@ -39,7 +40,7 @@ export interface FaultProxy extends AsyncDisposable {
   strike(what: "reset" | "end" | "freeze"): void;
   /** New connections are refused by the system. */
   refuse(): void;
-  /** Listens again, at the same port. */
+  /** Listens again, at the same port. @throws ListenError (`CELLKIT_TESTING_LISTEN`) */
   heal(): Promise<void>;
   /** Cuts all. Idempotent. */
   close(): Promise<void>;
@@ -48,8 +49,8 @@ export interface FaultProxy extends AsyncDisposable {
 /**
  * Starts a TCP proxy on 127.0.0.1.
  *
- * @param target a URL, or `host:port`
- * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`), and the system's error when it cannot listen
+ * @param target where connections go on to: `host:port`, or a URL, whose path is not looked at
+ * @throws TestingOptionError (`CELLKIT_TESTING_OPTION`), ListenError (`CELLKIT_TESTING_LISTEN`)
  */
 export async function faultProxy(target: string, options: FaultProxyOptions = {}): Promise<FaultProxy> {
   const proxy = new TcpFaultProxy(parseTarget(target), options);
@@ -117,12 +118,7 @@ class TcpFaultProxy implements FaultProxy {
       });
       this.#open.add(connection);
     });
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(this.port, this.host, resolve);
-    });
-    const address = server.address();
-    if (typeof address === "object" && address !== null) this.port = address.port;
+    this.port = await listen(server, { host: this.host, port: this.port });
     this.#server = server;
   }
 

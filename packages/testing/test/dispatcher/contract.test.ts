@@ -36,7 +36,7 @@ describe("calls", () => {
   it.each([
     ["nothing", undefined, 'what run returned is undefined; give an end, as { kind: "succeeded" }'],
     ["another kind", { kind: "success" }, 'what run returned has the kind "success"; give succeeded, failed'],
-    ["an output that is no text", { kind: "succeeded", output: 7 }, "has, as output, number; give a string"],
+    ["an output that is no text", { kind: "succeeded", output: 7 }, "has, as output, 7; give a string"],
   ])("a run that ends with %s has failed, and the record says why", async (_what, end, problem) => {
     await using it = await dispatcher({ run: () => end as RunEnd });
     await submit(it.origin, "a");
@@ -224,11 +224,14 @@ describe("the wire", () => {
     );
   });
 
+  const onePermit = "X-Celln-Execution-Permit: a\r\nX-Celln-Model-Permit: a\r\n";
   const auth = "Authorization: Bearer backend-token-for-tests-only\r\n";
   it.each([
     ["two lengths", `POST /v1/executions HTTP/1.1\r\n${auth}Content-Length: 1\r\nContent-Length: 1\r\n\r\nx`],
     ["no number as length", `POST /v1/executions HTTP/1.1\r\n${auth}Content-Length: 1x\r\n\r\nx`],
     ["two credentials", `GET /v1/node HTTP/1.1\r\n${auth}${auth}\r\n`],
+    ["two permits", `GET /v1/health HTTP/1.1\r\nX-Celln-Model-Permit: a\r\nx-celln-model-permit: b\r\n\r\n`],
+    ["an empty permit", "GET /v1/health HTTP/1.1\r\nX-Celln-Execution-Permit: \r\n\r\n"],
     ["65 fields", `GET /v1/health HTTP/1.1\r\n${"A: b\r\n".repeat(65)}\r\n`],
     [
       "a length beyond 64 bits",
@@ -248,6 +251,12 @@ describe("the wire", () => {
       200,
     ],
     ["a line without a space", "GET\r\n\r\n", 400],
+    ["an empty line", "\r\nGET /v1/health HTTP/1.1\r\n\r\n", 400],
+    [
+      "one permit of each kind, and any preference",
+      `GET /v1/health HTTP/1.1\r\n${onePermit}Prefer: wait=1\r\n\r\n`,
+      200,
+    ],
     [
       "the largest length",
       `POST /v1/executions HTTP/1.1\r\n${auth}Content-Length: ${2n ** 64n - 1n}\r\n\r\n`,

@@ -1,10 +1,12 @@
 import { Readable } from "node:stream";
+import { RouterClient } from "@cellkit/execution";
 import { setupServer } from "msw/node";
 import { Agent, request as undiciRequest } from "undici";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { dispatcher, testClientToken } from "../../src/index.ts";
+import { dispatcher, exampleRequest, testClientToken } from "../../src/index.ts";
 import { mockedNetwork, routerHandlers } from "../../src/msw/index.ts";
 import { failureOf } from "../support/call.ts";
+import { tokenFile } from "../support/directory.ts";
 
 const url = "http://router.test:8787";
 
@@ -72,13 +74,34 @@ describe("what catches what (measured with msw 3.0.5)", () => {
     },
   );
 
-  it("a call that no handler answers never reaches the network by default", async () => {
-    const error = vi.spyOn(console, "error").mockReturnValue();
-    onTestFinished(() => error.mockRestore());
+  it("a call that no handler answers never reaches the network by default, and a warning says what is missing", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+    onTestFinished(() => warn.mockRestore());
     await using real = await dispatcher();
     using _network = mockedNetwork(routerHandlers({ url }).handlers);
-    await failureOf(undiciRequest(`${real.origin}/v1/health`, { dispatcher: new Agent() }));
+    await failureOf(undiciRequest(`${real.origin}/v1/health?secret=1`, { dispatcher: new Agent() }));
+    await failureOf(fetch(`${real.origin}/style.css`));
     expect(real.calls).toHaveLength(0);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining(`answers GET ${real.origin}/v1/health: add one for ${real.origin}`)],
+      [expect.stringContaining(`answers GET ${real.origin}/style.css: `)],
+    ]);
+  });
+
+  it("a router that no handler plays is given up at once", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+    onTestFinished(() => warn.mockRestore());
+    using _network = mockedNetwork(routerHandlers({ url }).handlers);
+    const client = new RouterClient({
+      url: "http://ruoter.test:8787/plane",
+      allowInsecureHttp: true,
+      tokenFile: await tokenFile(testClientToken),
+    });
+    const routerText = expect.stringContaining("no handler of mockedNetwork answers");
+    const refused = { code: "CELLKIT_EXECUTION_UNEXPECTED_ANSWER", status: 501, routerText };
+    expect(await failureOf(client.submit(exampleRequest("a")))).toMatchObject(refused);
+    expect(await failureOf(client.get("a"))).toMatchObject(refused);
+    expect(warn).toHaveBeenCalledTimes(2);
   });
 
   it("a closed network catches nothing, and a second close does nothing", async () => {

@@ -201,6 +201,13 @@ describe("CapabilityClient against a mocked router", () => {
     expect((await probe.probe()).state).toBe(state);
   });
 
+  it.each(["/v1/cells", "/v1/cells?all=true"])("its token learns that %s is not served", async (path) => {
+    mocked({ capabilityToken });
+    const headers = { authorization: `Bearer ${capabilityToken}` };
+    const { statusCode, body } = await undiciRequest(`${url}${path}`, { headers });
+    expect([statusCode, await body.json()]).toEqual([404, { error: "not found" }]);
+  });
+
   it("its token opens nothing else", async () => {
     mocked({ capabilityToken });
     const calls = await client({ tokenFile: await tokenFile(capabilityToken) });
