@@ -8,12 +8,15 @@ export interface Served {
   readonly hasArrived: boolean;
   /** It will not: answer with this. */
   breakOff(refusal: Refusal): void;
+  /** Answers by itself instead of waiting on. @returns false when an answer has begun already */
+  giveUp(): boolean;
 }
 
 /** What of the limits counts here. */
 export interface ConnectionLimits {
   pipelinedCount: number;
   lingerMs: number;
+  halfClosedMs: number;
 }
 
 /** One connection and its requests in their order. */
@@ -25,6 +28,8 @@ export class ClientConnection {
   readonly #waiting: (() => Served)[] = [];
   #current: Served | undefined;
   #isLast = false;
+  /** The client sends nothing more. */
+  #isHalfClosed = false;
 
   constructor(socket: Duplex, limits: ConnectionLimits, isExcess: boolean) {
     this.#socket = socket;
@@ -34,7 +39,7 @@ export class ClientConnection {
 
   /** The request that is served is the last one: its answer says `Connection: close`. */
   get isLast(): boolean {
-    return this.#isLast;
+    return this.#isLast || (this.#isHalfClosed && this.#waiting.length === 0);
   }
 
   /** No request is served, or waits to be. */
@@ -54,6 +59,20 @@ export class ClientConnection {
     if (this.isIdle) this.#close();
   }
 
+  /**
+   * The client has ended its side. It may be waiting for its answers, or be gone: only bytes sent to it would tell. So what it has asked
+   * for is answered, but not waited for without bound.
+   */
+  halfClosed(): void {
+    this.#isHalfClosed = true;
+    if (this.isIdle) return;
+    const timer = setTimeout(() => {
+      this.endAfterCurrent();
+      this.#current?.giveUp();
+    }, this.#limits.halfClosedMs);
+    this.#socket.once("close", () => clearTimeout(timer));
+  }
+
   /** Serves a request once those before it are answered. @param begin starts it; {@link ended} must be called at its end */
   serve(begin: () => Served): void {
     if (this.#isLast) return;
@@ -67,7 +86,7 @@ export class ClientConnection {
     this.#current = undefined;
     // What waits on a connection that is gone is not begun.
     if (!this.#socket.writable) this.endAfterCurrent();
-    if (this.#isLast) this.#close();
+    if (this.isLast) this.#close();
     else {
       const next = this.#waiting.shift();
       if (next !== undefined) this.#current = next();

@@ -86,6 +86,8 @@ export class EdgeListener {
       connectionsCheckingInterval: checkMs,
       insecureHTTPParser: false,
     });
+    // Node's own listener would end a connection whose client has ended its side, whatever is still to be answered on it.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
     // Fields past a count would be dropped without a word; the head's size bounds them.
     this.#server.maxHeadersCount = 0;
     this.#server.maxConnections = 2 * limits.connectionCount;
@@ -155,7 +157,11 @@ export class EdgeListener {
 
   #connected(socket: Socket): void {
     const isExcess = this.#connections.size >= this.#limits.connectionCount;
-    this.#connections.set(socket, new ClientConnection(socket, this.#limits, isExcess));
+    const connection = new ClientConnection(socket, this.#limits, isExcess);
+    this.#connections.set(socket, connection);
+    // Not from the start: a handshake that its client has ended is over.
+    socket.allowHalfOpen = true;
+    socket.once("end", () => connection.halfClosed());
     // A connection's errors are of no interest, but after a CONNECT nobody else would hear them.
     socket.on("error", () => undefined).once("close", () => this.#connections.delete(socket));
   }

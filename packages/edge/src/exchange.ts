@@ -187,11 +187,21 @@ export class Exchange implements Served, Dispatcher.DispatchHandler {
   /** The answer is written; it ends once the client has stopped sending, or has had its time. */
   #linger(): void {
     const { request, response, limits } = this.#parts;
+    const { socket } = request;
     let readBytes = 0;
-    const timer = setTimeout(() => response.end(), limits.lingerMs);
-    response.once("close", () => clearTimeout(timer));
+    const end = () => void response.end();
+    if (socket.readableEnded) {
+      end();
+      return;
+    }
+    const timer = setTimeout(end, limits.lingerMs);
+    socket.once("end", end);
+    response.once("close", () => {
+      clearTimeout(timer);
+      socket.off("end", end);
+    });
     request.on("error", () => undefined);
-    request.once("end", () => response.end());
+    request.once("end", end);
     request.on("data", (chunk: Buffer) => {
       readBytes += chunk.length;
       if (readBytes > limits.lingerBytes) response.end();

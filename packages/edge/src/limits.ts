@@ -8,6 +8,8 @@ export interface EdgeLimits {
   answerTimeoutMs: number;
   /** How long a client's connection may stay without a request. @default 60_000 */
   idleTimeoutMs: number;
+  /** How long a client that has ended its side is waited with for answers; it may be gone. @default 10_000 */
+  halfClosedMs: number;
   /** Client connections served; further ones get 503, and past twice as many nothing. @default 1_024 */
   connectionCount: number;
   /** Requests on one connection that may wait for the one before them; with one more, none of them is served and it ends. @default 16 */
@@ -35,6 +37,7 @@ export function resolveLimits(given: Partial<EdgeLimits> = {}): EdgeLimits {
     requestTimeoutMs: 15_000,
     answerTimeoutMs: 100_000,
     idleTimeoutMs: 60_000,
+    halfClosedMs: 10_000,
     connectionCount: 1_024,
     pipelinedCount: 16,
     lingerMs: 2_000,

@@ -36,7 +36,11 @@ export class TlsClient {
 
   /** @throws the handshake's own error */
   static async dial(port: number, options: ConnectionOptions): Promise<TlsClient> {
-    const socket = connect({ host: "127.0.0.1", port, ...options });
+    return TlsClient.over(connect({ host: "127.0.0.1", port, ...options }));
+  }
+
+  /** Over a socket of the test's own. @throws the handshake's own error */
+  static async over(socket: TLSSocket): Promise<TlsClient> {
     await once(socket, "secureConnect");
     return new TlsClient(socket);
   }
