@@ -210,21 +210,20 @@ export class ExecutionBook {
   }
 
   /**
-   * Puts a record into the journal, then into answers, after the change before it; false when the journal failed. A final
-   * record and a dead dispatcher change no more.
+   * Puts a record into the journal, then into answers, after the change before it; false when the journal failed: what is not final is
+   * shown all the same. A final record and a dead dispatcher change no more.
    */
   #change(entry: Entry, change: (record: ExecutionRecord) => ExecutionRecord): Promise<boolean> {
     const changed = entry.changed.then(async () => {
       if (this.#isDead || isTerminal(entry.kept.record)) return false;
       const record = change(entry.kept.record);
       const kept = { ...entry.kept, record, audit: nextAudit(entry.kept.audit, record, now()) };
-      try {
-        await this.#parts.journal.update(kept);
-      } catch {
-        return false;
-      }
-      entry.kept = kept;
-      return true;
+      const isDurable = await this.#parts.journal.update(kept).then(
+        () => true,
+        () => false,
+      );
+      if (isDurable || !isTerminal(record)) entry.kept = kept;
+      return isDurable;
     });
     entry.changed = changed;
     return changed;

@@ -1,10 +1,7 @@
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   dispatcher,
   exampleRequest,
-  JournalError,
   RanTwiceError,
   ranAtMostOnce,
   readRuns,
@@ -79,51 +76,6 @@ describe("a dispatcher that dies", () => {
       expect(await read(it.origin, `r${round}`)).toMatchObject({ status: 404 });
     }
     await it.close();
-  });
-});
-
-describe("a journal in files", () => {
-  it("has an entry for each id, and a new dispatcher goes on with them", async () => {
-    const journal = await directory();
-    {
-      await using first = await dispatcher({ journal });
-      await submit(first.origin, "a");
-      await until("its end", async () =>
-        JSON.stringify((await read(first.origin, "a")).body).includes("Succeeded"),
-      );
-    }
-    const names = await readdir(join(journal, "execution-journal"));
-    expect(names.filter((name) => /^[0-9a-f]{64}\.json$/.test(name))).toHaveLength(1);
-    await using second = await dispatcher({ journal });
-    expect(await submit(second.origin, "a")).toMatchObject({
-      status: 200,
-      body: { phase: "Succeeded", output: "ok" },
-    });
-    expect(ranAtMostOnce(second)).toEqual(new Map([["a", 1]]));
-  });
-
-  it("that cannot be written refuses admission, and the id stays free", async () => {
-    const journal = await directory();
-    await using it = await dispatcher({ journal });
-    await rm(join(journal, "execution-journal"), { recursive: true });
-    expect(await submit(it.origin, "a")).toMatchObject({
-      status: 503,
-      body: { error: "durable admission unavailable; retry same id" },
-    });
-    expect(it.runs.size).toBe(0);
-    await mkdir(join(journal, "execution-journal", "staging"), { recursive: true });
-    expect(await submit(it.origin, "a", { workload: { id: "b", caller: "c" } })).toMatchObject({
-      status: 202,
-    });
-  });
-
-  it("with something else in it is refused", async () => {
-    const journal = await directory();
-    await using it = await dispatcher({ journal });
-    await writeFile(join(journal, "execution-journal", "x.json"), "{}");
-    expect(await failureOf(it.restart())).toBeInstanceOf(JournalError);
-    await writeFile(join(journal, "runs.jsonl"), "nonsense\n");
-    expect(await failureOf(readRuns(journal))).toBeInstanceOf(JournalError);
   });
 });
 
