@@ -38,8 +38,8 @@ function open(files: { hosts?: string; resolver?: string } = {}, options: System
 describe("a name", () => {
   it("is looked for in the file of hosts first", async () => {
     dns.state = { kind: "addresses", addresses: ["127.0.0.9"] };
-    const names = open({ hosts: "127.0.0.8 node-a\n" });
-    expect(await names.resolve("node-a")).toEqual(["127.0.0.8"]);
+    const names = open({ hosts: "none node-a node-b.test\n::8 node-a\n127.0.0.8 node-a\n" });
+    expect(await names.resolve("node-a")).toEqual(["127.0.0.8", "::8"]);
     expect(dns.questionCount).toBe(0);
     expect(await names.resolve("node-b.test")).toEqual(["127.0.0.9"]);
     expect(await names.resolve("localhost")).toEqual(["127.0.0.1"]);

@@ -42,15 +42,15 @@ export class SystemNames {
   }
 
   /**
-   * The addresses of a name, those first that this machine can reach by its own.
+   * The addresses of a name: IPv4 before IPv6, unless this machine has IPv6 alone.
    * @param isWhole all of them: half an answer of DNS counts as none
    * @throws an error with a code: `ENOTFOUND` where everybody says that there is no such name, others where somebody did not say
    */
   async resolve(name: string, { isWhole = false } = {}): Promise<readonly string[]> {
     const { hostsPath, servers, totalMs } = this.#options;
     if (isIP(name) !== 0) return [name];
-    const found = hostsAddresses(await textOf(hostsPath), name);
-    if (found.length > 0) return found;
+    const found = hostsAddresses(await textOf(hostsPath), name).filter((address) => isIP(address) !== 0);
+    if (found.length > 0) return byKind(found);
     if (/^(?:.+\.)?localhost\.?$/i.test(name)) return ["127.0.0.1"];
     const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
     if (servers !== undefined) resolver.setServers(servers);
@@ -118,6 +118,13 @@ async function ask(resolver: Resolver, name: string, isWhole: boolean): Promise<
   if (failed !== undefined && (isWhole || found.length === 0)) throw failed;
   if (found.length === 0) throw failure("ENOTFOUND", name);
   return found;
+}
+
+/** Those first of whose kind this machine has one. */
+function byKind(addresses: readonly string[]): readonly string[] {
+  const four = addresses.filter((address) => !isIPv6(address));
+  const six = addresses.filter(isIPv6);
+  return hasIPv4() ? [...four, ...six] : [...six, ...four];
 }
 
 /** Whether this machine has an address of IPv4 beside its own loop, or none of either kind. */
