@@ -155,7 +155,7 @@ export class IdFileError extends CliError {
   }
 }
 
-/** A rotation of tokens stays at a step: a place does not follow, or the files cannot be used. Nothing of a token is in the message. */
+/** A rotation of tokens stays at a step: a place does not follow. Nothing of a token is in the message. */
 export class TokenRotationError extends CliError {
   override readonly name = "TokenRotationError";
   readonly code = "CELLKIT_CLI_TOKEN_ROTATION";
@@ -174,6 +174,26 @@ export class TokenRotationError extends CliError {
     );
     this.step = step;
   }
+}
+
+/** Files of tokens that no rotation can begin with. Nothing of a token is in the message. */
+export class TokenFilesError extends CliError {
+  override readonly name = "TokenFilesError";
+  readonly code = "CELLKIT_CLI_TOKEN_FILES";
+  /** The process ends with 2: a further try cannot help. */
+  readonly exitCode = 2;
+
+  constructor(problem: string, options?: ErrorOptions) {
+    super(`${problem}; nothing was rotated`, options);
+  }
+}
+
+/** A router cannot be reached as it was told: a file of certificates, or what TLS says of them. */
+export class RouterAccessError extends CliError {
+  override readonly name = "RouterAccessError";
+  readonly code = "CELLKIT_CLI_ROUTER_ACCESS";
+  /** The process ends with 2: a further try cannot help. */
+  readonly exitCode = 2;
 }
 
 /** The command that was to do a step did not end with 0. */

@@ -14,7 +14,9 @@ export {
   ProjectError,
   QualificationInputError,
   RotationWaitError,
+  RouterAccessError,
   StepCommandError,
+  TokenFilesError,
   TokenRotationError,
   WatchError,
 } from "./errors.ts";

@@ -2,11 +2,20 @@
 // controller), discovery (routers, then the API server). Each step is looked at from outside before the next one begins. What is already so
 // is left as it is, so that a walk that was broken off goes on by being called again.
 import { setTimeout as sleep } from "node:timers/promises";
-import { type BackendLook, createCredentialFiles, lookAtBackend } from "@cellkit/router";
-import { TokenRotationError } from "./errors.ts";
-import { type HeldPair, type HeldToken, holdPair, type TokenFilePair, tokensOf } from "./held-tokens.ts";
+import { type BackendLook, lookAtBackend } from "@cellkit/router";
+import { TokenFilesError, TokenRotationError } from "./errors.ts";
+import { heardBy, nameOf, without } from "./heard-nodes.ts";
+import {
+  checkFiles,
+  type HeldPair,
+  type HeldToken,
+  holdPair,
+  type TokenFilePair,
+  tokensOf,
+} from "./held-tokens.ts";
 import { instructions, type RotationStep } from "./rotation-steps.ts";
-import { probeRouter, type RouterAccess, type TokenVerdict, toldOf } from "./router-probe.ts";
+import { checkAccessFiles, type RouterAccess } from "./router-access.ts";
+import { probeRouter, type TokenVerdict, toldOf } from "./router-probe.ts";
 
 /** The plane with what its files held. */
 interface HeldPlane extends Pick<TokenPlane, "routers" | "dispatchers"> {
@@ -51,14 +60,15 @@ type Lagging = readonly { readonly place: string; readonly reason: string }[];
 
 /**
  * Walks the steps.
- * @throws TokenRotationError (`CELLKIT_CLI_TOKEN_ROTATION`) for tokens that cannot take each other's place, and when a place does not follow in
- *   time; what `perform` throws; the signal's reason
+ * @throws TokenFilesError (`CELLKIT_CLI_TOKEN_FILES`) for tokens that cannot be read, or cannot take each other's place; RouterAccessError
+ *   (`CELLKIT_CLI_ROUTER_ACCESS`); TokenRotationError (`CELLKIT_CLI_TOKEN_ROTATION`) when a place does not follow in time, or a router has
+ *   dispatchers that were not given; what `perform` throws; the signal's reason
  */
 export async function rotateTokens(
   plane: TokenPlane,
   options: RotateTokensOptions,
 ): Promise<readonly StepReport[]> {
-  checkFiles(plane);
+  await checkAccessFiles(options);
   const held: HeldPlane = {
     routers: plane.routers,
     dispatchers: plane.dispatchers,
@@ -66,6 +76,7 @@ export async function rotateTokens(
     backend: await holdPair(plane.backend),
     capability: plane.capability === undefined ? undefined : await holdPair(plane.capability),
   };
+  checkFiles(plane);
   const walk = new Walk(held, options);
   await walk.begin();
   const { client, backend, capability } = held;
@@ -73,28 +84,6 @@ export async function rotateTokens(
   await walk.callers("client", client);
   if (capability !== undefined) await walk.callers("capability", capability);
   return walk.reports;
-}
-
-/** All tokens that are ever in use together are different; the message says nothing of them. */
-function checkFiles({ client, backend, capability }: TokenPlane): void {
-  const file = (pair: TokenFilePair, which: "current" | "next") => pair[which] ?? pair.current;
-  try {
-    for (const which of ["current", "next"] as const)
-      createCredentialFiles({
-        client: client.current,
-        otherClient: file(client, "next"),
-        backend: file(backend, which),
-        ...(capability === undefined
-          ? {}
-          : { capability: capability.current, otherCapability: file(capability, "next") }),
-        onProblem(error) {
-          throw error;
-        },
-      }).load();
-  } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw new TokenRotationError("the files", [{ place: "the tokens", reason: message }], { cause });
-  }
 }
 
 class Walk {
@@ -137,6 +126,20 @@ class Walk {
           : [{ place: each.place, reason: `accepts neither backend token (${reportTold(each.looks[0])})` }],
       ),
     );
+    if (backend.next !== undefined) {
+      const given = looks.map((each) => nameOf(...each.looks));
+      const names = given.filter((name) => name !== undefined);
+      await this.#none(
+        "the dispatchers",
+        await this.#routersThat(client, (verdicts) => {
+          const others = without(heardBy(verdicts) ?? [], names);
+          // Some of them may be those that told no name here.
+          return others.length <= given.length - names.length
+            ? undefined
+            : `hears from ${others.join(", ")}, at no dispatcher that was given: give each of them by --backend`;
+        }),
+      );
+    }
     this.#options.onProgress("everybody accepts one of the tokens that were given");
   }
 
@@ -187,7 +190,7 @@ class Walk {
     this.reports.push({ step, evidence: "seen" });
   }
 
-  /** Dispatchers take the new token and not the old one, and each router hears from all of them. */
+  /** Dispatchers take the new token and not the old one, and each router hears from all of these nodes. */
   readonly backendLagging = async (): Promise<Lagging> => {
     const { backend, client, dispatchers } = this.#plane;
     const { current, next = current } = backend;
@@ -197,7 +200,9 @@ class Walk {
         const look = await this.#look(place, next);
         if (look.report.status !== 200)
           return { place, reason: `does not accept the new backend token (${reportTold(look)})` };
-        if (look.binaryVersion !== undefined) names.push(place);
+        // Routers leave out the others' reports.
+        const name = look.binaryVersion === undefined ? undefined : nameOf(look);
+        if (name !== undefined) names.push(name);
         const old = await this.#look(place, current);
         return old.report.status === 401
           ? undefined
@@ -208,12 +213,10 @@ class Walk {
       // What a router hears with its token is the only sign of it.
       if (names.length === 0)
         return "cannot be seen to have it: no dispatcher gives a compatible report to the new backend token";
-      const nodes = verdicts.flatMap((verdict) =>
-        verdict.kind === "accepted" ? [verdict.nodes.length] : [],
-      );
-      const heard = Math.max(-1, ...nodes);
-      if (heard === -1) return `accepts neither client token (${toldOf(verdicts)})`;
-      return heard < names.length ? `hears from ${heard} of ${names.length} dispatchers` : undefined;
+      const heard = heardBy(verdicts);
+      if (heard === undefined) return `accepts neither client token (${toldOf(verdicts)})`;
+      const missing = without(names, heard);
+      return missing.length > 0 ? `does not hear from ${missing.sort().join(", ")}` : undefined;
     });
     return [...late.filter((each) => each !== undefined), ...routers];
   };
@@ -267,8 +270,9 @@ class Walk {
   /** The new token is another one than the old one. */
   #differ(role: string, { current, next }: HeldPair): void {
     if (current.token !== next?.token) return;
-    const reason = `has the old ${role} token, or ${current.file} is a file that a step has replaced already: give a copy of the token as it was`;
-    throw new TokenRotationError("the files", [{ place: next.file, reason }]);
+    throw new TokenFilesError(
+      `${next.file} has the old ${role} token, or ${current.file} is a file that a step has replaced already: give a copy of the token as it was`,
+    );
   }
 
   async #none(step: string, late: Lagging): Promise<void> {

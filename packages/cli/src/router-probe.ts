@@ -1,16 +1,10 @@
 // What a router makes of a token: one GET of its capabilities, which client and discovery tokens are both good for.
-import { readFile } from "node:fs/promises";
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { capabilitiesSchema, parseJson } from "@cellkit/execution";
-
-/** How a router is reached. */
-export interface RouterAccess {
-  /** A file with certificates that a router's may come from, in place of the system's. */
-  readonly caFile?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
+import { RouterAccessError } from "./errors.ts";
+import { type RouterAccess, tlsOf } from "./router-access.ts";
 
 /** What a router said to a token. */
 export type TokenVerdict =
@@ -63,6 +57,28 @@ function json(body: Buffer): unknown {
   }
 }
 
+/** How failures of TLS are called: a certificate that is not accepted, on either side, and no TLS at all. */
+const tlsFailure = /CERT|SIGNATURE|_SSL_|EPROTO|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH/;
+
+/**
+ * Looks whether TLS with a router comes about, which waiting does not mend. One that cannot be reached is none of that.
+ * @throws RouterAccessError (`CELLKIT_CLI_ROUTER_ACCESS`); the signal's reason
+ */
+export async function checkTls(url: string, access: RouterAccess): Promise<void> {
+  if (!url.startsWith("https:")) return;
+  try {
+    await getFromRouter(url, "/v1/health", access);
+  } catch (cause) {
+    access.signal?.throwIfAborted();
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    if (!tlsFailure.test(code)) return;
+    throw new RouterAccessError(
+      `there is no TLS with ${url} (${code}): give by --ca-file the CA that its certificate comes from, and by --client-cert and --client-key a certificate where one is asked for`,
+      { cause },
+    );
+  }
+}
+
 /** An answer's status and body. */
 interface GetAnswer {
   readonly status: number;
@@ -77,16 +93,17 @@ interface GetAnswer {
 export async function getFromRouter(
   url: string,
   path: string,
-  { caFile, signal, token, idleMs }: RouterAccess & { token?: string; idleMs?: number } = {},
+  { token, idleMs, ...access }: RouterAccess & { token?: string; idleMs?: number } = {},
 ): Promise<GetAnswer> {
-  const ca = caFile === undefined ? undefined : await readFile(caFile);
+  const { signal } = access;
+  const tls = await tlsOf(access);
   const bound = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
   const { promise, resolve, reject } = Promise.withResolvers<GetAnswer>();
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const options = { agent: false, signal: bound, headers } as const;
   const whole = `${url.replace(/\/+$/, "")}${path}`;
   const call = whole.startsWith("https:")
-    ? requestTls(whole, { ...options, ca, rejectUnauthorized: true })
+    ? requestTls(whole, { ...options, ...tls, rejectUnauthorized: true })
     : requestPlain(whole, options);
   call.once("error", reject).once("response", (response) => {
     const chunks: Buffer[] = [];

@@ -16,7 +16,9 @@ import {
   ProjectError,
   QualificationInputError,
   RotationWaitError,
+  RouterAccessError,
   StepCommandError,
+  TokenFilesError,
   TokenRotationError,
   WatchError,
 } from "../src/index.ts";
@@ -112,6 +114,18 @@ const table: Array<[CliError, name: string, code: string, message: RegExp]> = [
     "TokenRotationError",
     "CELLKIT_CLI_TOKEN_ROTATION",
     /^the rotation stays at backend: http:\/\/a does not follow; mend this, then run the same command again$/,
+  ],
+  [
+    new TokenFilesError("c cannot be read (ENOENT)", { cause }),
+    "TokenFilesError",
+    "CELLKIT_CLI_TOKEN_FILES",
+    /^c cannot be read \(ENOENT\); nothing was rotated$/,
+  ],
+  [
+    new RouterAccessError("ca cannot be read (ENOENT)", { cause }),
+    "RouterAccessError",
+    "CELLKIT_CLI_ROUTER_ACCESS",
+    /^ca cannot be read \(ENOENT\)$/,
   ],
   [
     new StepCommandError("backend", "code 7", { cause }),

@@ -21,6 +21,7 @@ describe("a plane that does not keep it fails", () => {
       detail: expect.stringMatching(/^CELLKIT_CLI_HOOK: .*ended with code 7/),
     });
     expect(found.get("at-most-once")?.result).toBe("passed");
+    expect(evidence.hooks).toMatchObject([{ hook: "upgrade", end: "code 7" }]);
     expect(evidence.verdict).toBe("failed");
   });
 

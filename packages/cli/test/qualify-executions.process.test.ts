@@ -23,6 +23,7 @@ describe("the acceptance list", () => {
       /sent maybe; the owner alone has it, Succeeded/,
     );
     expect(found.get("node-loss")?.detail).toMatch(/owner says CELLKIT_EXECUTION_INTERRUPTED/);
+    expect(new Set(evidence.hooks.map(({ end }) => end))).toEqual(new Set(["code 0"]));
     expect(evidence.hooks.map(({ hook }) => hook)).toEqual([
       ...["lose-answers", "restore-answers", "kill-replica", "start-replica", "kill-node", "start-node"],
       ...["rotate", "upgrade", "rollback"],
@@ -114,6 +115,21 @@ describe("the acceptance list", () => {
     expect(found.get("rotation")).toMatchObject({ result, detail: expect.stringMatching(detail) });
   });
 
+  it("is not shown where the owner is none of the dispatchers that were given, and at-most-once is not claimed", async () => {
+    const [first, second] = plane.nodes;
+    second.change({ kvm: false });
+    const { found } = await plane.qualify({}, { backends: [second.origin], longRequest: undefined });
+    expect(found.get("submission")).toMatchObject({
+      result: "not-shown",
+      detail: "node-a ran it, and is none of the dispatchers that were given: give each by --backend",
+    });
+    expect(found.get("at-most-once")).toMatchObject({
+      result: "not-shown",
+      detail: expect.stringMatching(/^1 of 1 ids ran at none of .* on node-a: give each by --backend$/),
+    });
+    expect(first.calls.filter(({ call }) => call === "submit")).toHaveLength(1);
+  });
+
   it("is incomplete where a command is missing, and says which", async () => {
     const { evidence, found } = await plane.qualify({ "start-node": plane.hooks["start-node"] });
     expect(evidence.verdict).toBe("incomplete");
@@ -144,7 +160,10 @@ describe("the command", () => {
     const digest = `router=sha256:${"0".repeat(64)}`;
     const upgrade = `test "$CELLKIT_QUALIFY_STEP" = upgrade && echo "$CELLKIT_QUALIFY_BACKEND" > ${plane.path("hook")}`;
     const args = ["qualify", "executions", ...(await flags()), "--digest", digest, "--upgrade", upgrade];
-    const { code, stdout } = await run(args);
+    const { code, stdout, stderr } = await run(args);
+    // What the lines of the checks say is not said again.
+    expect(stderr.join("\n")).not.toMatch(/not shown: node-loss/);
+    expect(stderr).toContain("7 things that no run of this command shows are in the evidence, as notShown");
     expect(stdout.at(-1)).toBe(`incomplete: ${plane.path("evidence.json")}`);
     expect(code).toBe(3);
     const evidence = JSON.parse(await readFile(plane.path("evidence.json"), "utf8"));
@@ -153,13 +172,36 @@ describe("the command", () => {
       digests: { router: `sha256:${"0".repeat(64)}` },
       templates: { request: expect.stringMatching(/^[0-9a-f]{64}$/) },
       tool: { node: process.version },
+      hooks: [{ hook: "upgrade", command: upgrade, end: "code 0" }],
     });
     const results = evidence.checks.map(({ name, result }: CheckEvidence) => `${name} ${result}`);
     // It only wrote a file.
     expect(results).toContain("upgrade not-shown");
     expect(results).toContain("node-loss not-shown");
     expect(await readFile(plane.path("hook"), "utf8")).toBe(`${plane.nodes[0].origin}\n`);
-    expect((await run(args)).code).toBe(2);
+    const again = await run(args);
+    expect([again.code, again.stderr]).toEqual([
+      2,
+      [expect.stringMatching(/is there already: give another/)],
+    ]);
+    expect(await readdir(plane.path())).not.toContain("evidence.json.partial");
+  });
+
+  it("killed, it leaves what it had shown under another name, which the next one does not take for its own", async () => {
+    const args = ["qualify", "executions", ...(await flags()), "--upgrade", "kill -9 $PPID"];
+    const killed = await run(args);
+    expect(killed.code).toBeNull();
+    const names = await readdir(plane.path());
+    expect(names).not.toContain("evidence.json");
+    const partial = JSON.parse(await readFile(plane.path("evidence.json.partial"), "utf8"));
+    expect(partial.verdict).toBe("incomplete");
+    expect(partial.checks.map(({ name }: CheckEvidence) => name)).toContain("submission");
+    expect(partial.notShown).toContain("at-most-once: it was not come to");
+    const next = await run(args);
+    expect([next.code, next.stderr]).toEqual([
+      2,
+      [expect.stringMatching(/partial is there, of a run that did not end/)],
+    ]);
   });
 
   it("a request that is none is refused, and leaves no evidence: code 2", async () => {
@@ -168,6 +210,17 @@ describe("the command", () => {
     const { code, stderr } = await run(["qualify", "executions", ...args]);
     expect(stderr.join("\n")).toMatch(/request\.json is no execution request/);
     expect(code).toBe(2);
-    expect(await readdir(plane.path())).not.toContain("evidence.json");
+    expect((await readdir(plane.path())).join()).not.toContain("evidence.json");
+  });
+
+  it("certificates that cannot be read are told before anything is tried: code 2", async () => {
+    const args = ["qualify", "executions", ...(await flags()), "--ca-file", plane.path("none")];
+    const { code, stdout, stderr } = await run(args);
+    expect([code, stdout, stderr]).toEqual([
+      2,
+      [],
+      [expect.stringMatching(/none cannot be read \(ENOENT\)$/)],
+    ]);
+    expect(plane.nodes[0].calls).toEqual([]);
   });
 });

@@ -29,11 +29,14 @@ async function put(place: string, name: string, token: string): Promise<void> {
   await rename(path(place, `${name}.new`), path(place, name));
 }
 
-async function startRouter(place: string): Promise<{ url: string; stop: () => Promise<void> }> {
+async function startRouter(
+  place: string,
+  origins = nodes.map(({ origin }) => origin),
+): Promise<{ url: string; stop: () => Promise<void> }> {
   const ledger = await openMemoryLedger();
   const router = createRouter({
     ledger,
-    backends: createBackendList({ origins: nodes.map(({ origin }) => origin) }),
+    backends: createBackendList({ origins }),
     tokens: createCredentialFiles({
       client: path(place, "client"),
       otherClient: path(place, "next-client"),
@@ -137,12 +140,32 @@ describe("the three tokens", () => {
     expect(stuck.done).toEqual(["backend"]);
     expect(stuck.reports).toMatchObject({ code: "CELLKIT_CLI_TOKEN_ROTATION", step: "backend" });
     expect((stuck.reports as Error).message).toMatch(
-      new RegExp(`^the rotation stays at backend: ${routers[1]?.url} hears from 0 of 2 dispatchers; mend`),
+      new RegExp(
+        `^the rotation stays at backend: ${routers[1]?.url} does not hear from node-a, node-b; mend`,
+      ),
     );
     await put("router-2", "backend", fresh("backend"));
     const { lines, done } = await rotate();
     expect(lines).toContain("backend: already so");
     expect(done[0]).toBe("client-routers");
+  });
+
+  it("are not taken for replaced at routers that hear as many dispatchers, and others than those", async () => {
+    const token = old("backend");
+    const others = await Promise.all(
+      ["node-c", "node-d"].map((name) => dispatcher({ token, node: { name } })),
+    );
+    await Promise.all(routers.map(({ stop }) => stop()));
+    const origins = [...nodes, ...others].map(({ origin }) => origin);
+    routers = [await startRouter("router-1", origins), await startRouter("router-2", origins)];
+    plane = { ...plane, routers: routers.map(({ url }) => url) };
+    await put("dispatchers", "backend", fresh("backend"));
+    const partly = await rotate();
+    expect((partly.reports as Error).message).toMatch(
+      /^the rotation stays at the dispatchers: \S+ hears from node-c, node-d, at no dispatcher that was given/,
+    );
+    expect(partly.done).toEqual([]);
+    await Promise.all(others.map((each) => each.close()));
   });
 
   it("are not replaced while a dispatcher takes the old one, or anything", async () => {
@@ -250,7 +273,24 @@ describe("the command", () => {
     expect([late.code, late.stderr.at(-1)]).toEqual([3, expect.stringMatching(/stays at backend/)]);
   });
 
+  it("says which file cannot be read before it asks anybody: code 2", async () => {
+    for (const [args, message] of [
+      [["--new-client-token-file", "none"], /none .*ENOENT.*; nothing was rotated$/],
+      [["--ca-file", "none"], /none cannot be read \(ENOENT\)$/],
+      [
+        ["--new-client-token-file", "backend"],
+        /client token equals the backend token: .*; nothing was rotated$/,
+      ],
+    ] as const) {
+      const [flag, file] = args;
+      const { code, stderr } = await run(["rotate", ...flags(), flag, path("operator", file)]);
+      expect([code, stderr]).toEqual([2, [expect.stringMatching(message)]]);
+    }
+  });
+
   it.each([
+    [{ clientCert: "c" }, /is needed with --client-cert/],
+    [{ clientKey: "k" }, /is needed with --client-key/],
     [{ newTokenFile: undefined }, /at least one new token is needed/],
     [{ newCapabilityTokenFile: "d2" }, /needed with --new-capability-token-file/],
     [{ overlap: true }, /needed with --overlap/],

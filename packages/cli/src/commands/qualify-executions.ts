@@ -2,20 +2,20 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { open, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { cellkitVersion } from "../cellkit-version.ts";
 import { HookError, QualificationInputError } from "../errors.ts";
 import type { HookFn, HookName } from "../qualify-executions/plane.ts";
+import { accessProblem, checkAccessFiles, type RouterAccess, routerAccessOptions } from "../router-access.ts";
 
 const file = (description: string) => z.string().min(1).meta({ description, placeholder: "FILE" });
 const hook = (description: string) =>
   z.string().min(1).optional().meta({ description, placeholder: "COMMAND", section: "Commands of yours" });
 const milliseconds = (description: string) => z.number().int().min(1).max(3_600_000).meta({ description });
 
-/** The command's options. */
-export const qualifyExecutionsOptions = z.strictObject({
+const qualifyExecutionsShape = z.strictObject({
   router: z
     .string()
     .regex(/^https?:\/\/[^\s?#]+$/, "must be http(s)://HOST[:PORT]")
@@ -24,11 +24,7 @@ export const qualifyExecutionsOptions = z.strictObject({
       placeholder: "URL",
     }),
   clientTokenFile: file("The client token; read for each call."),
-  caFile: file("Certificates that the router's may come from, for https:.").optional().meta({
-    description: "A file with the certificates that the router's may come from, for https:.",
-    placeholder: "FILE",
-    defaultText: "the system's",
-  }),
+  ...routerAccessOptions,
   allowInsecureHttp: z.boolean().default(false).meta({
     description: "Allow http: to a router on another machine: token and work travel readable.",
   }),
@@ -53,7 +49,9 @@ export const qualifyExecutionsOptions = z.strictObject({
     placeholder: "FILE",
     defaultText: "timeout, cancellation and node-loss are not shown",
   }),
-  out: file("Where the evidence is written, as JSON; must not be there yet."),
+  out: file(
+    "Where the evidence is written, as JSON; must not be there yet. Until all is done it is FILE.partial, with what was found so far.",
+  ),
   digest: z
     .array(z.string().regex(/^[\w.-]{1,64}=sha256:[0-9a-f]{64}$/, "must be NAME=sha256:HEX"))
     .max(64)
@@ -86,6 +84,13 @@ export const qualifyExecutionsOptions = z.strictObject({
   ),
 });
 
+/** The command's options. */
+export const qualifyExecutionsOptions = qualifyExecutionsShape.superRefine((config, context) => {
+  const problem = accessProblem(config);
+  if (problem !== undefined)
+    context.addIssue({ code: "custom", path: [problem.path], message: problem.message });
+});
+
 const hookNames = {
   "kill-replica": "killReplica",
   "start-replica": "startReplica",
@@ -106,9 +111,9 @@ export const qualifyExecutionsCommand = defineCommand<typeof qualifyExecutionsOp
   exitCodes: {
     0: "every check passed",
     1: "something failed",
-    2: "bad flags or environment, a request that is none, evidence that is there already",
+    2: "bad flags or environment, a file that cannot be read, a request that is none, TLS that cannot come about, evidence that is there already",
     3: "nothing failed, and not everything was shown",
-    130: "ended by a signal; commands that restore the plane are still run, and told of where they fail",
+    130: "ended by a signal; commands that restore the plane are still run, and told of where they fail, and FILE.partial has what was found",
   },
   examples: [
     {
@@ -119,30 +124,42 @@ export const qualifyExecutionsCommand = defineCommand<typeof qualifyExecutionsOp
   ],
   async run(config, { defer, note, print, signal }) {
     const { RouterClient } = await import("@cellkit/execution");
+    const { EvidenceFile } = await import("../qualify-executions/evidence-file.ts");
+    const { beyondReach } = await import("../qualify-executions/evidence.ts");
+    const { checkTls } = await import("../router-probe.ts");
     const { qualifyExecutions } = await import("../qualify-executions/qualify-executions.ts");
-    const { router, clientTokenFile, caFile, allowInsecureHttp, settleMs, ambiguousMs, shortTimeoutMs } =
-      config;
+    const { router, clientTokenFile, allowInsecureHttp, settleMs, ambiguousMs, shortTimeoutMs } = config;
+    const access: RouterAccess = {
+      caFile: config.caFile,
+      clientCertFile: config.clientCert,
+      clientKeyFile: config.clientKey,
+    };
+    await checkAccessFiles(access);
     const request = await readRequest(config.request);
     const longRequest = config.longRequest === undefined ? undefined : await readRequest(config.longRequest);
-    const client = new RouterClient({ url: router, tokenFile: clientTokenFile, caFile, allowInsecureHttp });
-    const out = await open(config.out, "wx", 0o600).catch((cause: NodeJS.ErrnoException) => {
-      throw new QualificationInputError(`--out ${config.out} cannot be made (${cause.code})`, { cause });
+    const client = new RouterClient({
+      url: router,
+      tokenFile: clientTokenFile,
+      allowInsecureHttp,
+      ...access,
     });
-    let isWritten = false;
+    await checkTls(router, { ...access, signal });
+    const out = await EvidenceFile.create(config.out);
     defer("the evidence", async () => {
       await out.close();
-      if (!isWritten) await rm(config.out, { force: true });
+      if (out.partialPath !== undefined) note(`what was found until then is in ${out.partialPath}`);
     });
     const evidence = await qualifyExecutions(
       {
         client,
-        router: { url: router, tokenFile: clientTokenFile, caFile },
+        router: { ...access, url: router, tokenFile: clientTokenFile },
         backends: config.backend.map((url) => url.replace(/\/$/, "")),
         backendTokenFile: config.tokenFile,
         capabilityTokenFile: config.capabilityTokenFile,
         request: request.value,
         longRequest: longRequest?.value,
         hooks: hooksOf(config, note),
+        commands: commandsOf(config),
         settleMs,
         ambiguousMs,
         shortTimeoutMs,
@@ -158,12 +175,16 @@ export const qualifyExecutionsCommand = defineCommand<typeof qualifyExecutionsOp
           ...(longRequest === undefined ? {} : { longRequest: longRequest.sha256 }),
         },
       },
-      ({ name, result, detail }) => print(`${result.padEnd(9)}  ${name.padEnd(20)}  ${detail}`),
+      async ({ name, result, detail }, found) => {
+        print(`${result.padEnd(9)}  ${name.padEnd(20)}  ${detail}`);
+        await out.keep(found);
+      },
     );
-    await out.writeFile(`${JSON.stringify(evidence, undefined, 2)}\n`);
-    await out.sync();
-    isWritten = true;
-    for (const line of evidence.notShown) note(`not shown: ${line}`);
+    await out.finish(evidence);
+    const told = evidence.checks.map(({ name, detail }) => `${name}: ${detail}`);
+    for (const line of evidence.notShown)
+      if (!told.includes(line) && !beyondReach.includes(line)) note(`not shown: ${line}`);
+    note(`${beyondReach.length} things that no run of this command shows are in the evidence, as notShown`);
     print(`${evidence.verdict}: ${config.out}`);
     return { shown: 0, failed: 1, incomplete: 3 }[evidence.verdict];
   },
@@ -185,15 +206,22 @@ async function readRequest(path: string) {
   }
 }
 
+function commandsOf(config: z.output<typeof qualifyExecutionsOptions>): Partial<Record<HookName, string>> {
+  const commands: Partial<Record<HookName, string>> = {};
+  for (const [name, option] of Object.entries(hookNames) as [HookName, (typeof hookNames)[HookName]][]) {
+    const command = config[option];
+    if (command !== undefined) commands[name] = command;
+  }
+  return commands;
+}
+
 /** Commands run to their end, also when this one is told to stop: what was killed has to come back. */
 function hooksOf(
   config: z.output<typeof qualifyExecutionsOptions>,
   note: (line: string) => void,
 ): Partial<Record<HookName, HookFn>> {
   const hooks: Partial<Record<HookName, HookFn>> = {};
-  for (const [name, option] of Object.entries(hookNames) as [HookName, (typeof hookNames)[HookName]][]) {
-    const command = config[option];
-    if (command === undefined) continue;
+  for (const [name, command] of Object.entries(commandsOf(config)) as [HookName, string][])
     hooks[name] = async (backend) => {
       note(`running the command of --${name}`);
       const child = spawn("/bin/sh", ["-c", command], {
@@ -205,6 +233,5 @@ function hooksOf(
       const [code, killedBy] = (await once(child, "close")) as [number | null, string | null];
       if (code !== 0) throw new HookError(name, killedBy ?? `code ${code}`);
     };
-  }
   return hooks;
 }

@@ -5,6 +5,7 @@ import { type CommandContext, defineCommand } from "@cellkit/daemon";
 import { z } from "zod";
 import { StepCommandError } from "../errors.ts";
 import type { RotationStep } from "../rotation-steps.ts";
+import { accessProblem, routerAccessOptions } from "../router-access.ts";
 
 const origins = z
   .array(z.string().regex(/^https?:\/\/[^\s/?#]+\/?$/, "must be http://HOST[:PORT]"))
@@ -43,11 +44,7 @@ export const rotateOptions = z
       description:
         "How long a step may take to be seen everywhere. Secrets of Kubernetes reach a pod a minute or two after they change.",
     }),
-    caFile: z.string().optional().meta({
-      description: "A file with the certificates that routers' may come from, for https:.",
-      placeholder: "FILE",
-      defaultText: "the system's",
-    }),
+    ...routerAccessOptions,
     allowInsecureHttp: z.boolean().default(false).meta({
       description: "Allow http: to routers on other machines: the tokens travel readable.",
     }),
@@ -63,6 +60,8 @@ export const rotateOptions = z
       );
     if (newCapabilityTokenFile !== undefined && capabilityTokenFile === undefined)
       needs("capabilityTokenFile", "is needed with --new-capability-token-file");
+    const access = accessProblem(config);
+    if (access !== undefined) needs(access.path, access.message);
     if (config.overlap && config.stepCommand === undefined)
       needs("stepCommand", "is needed with --overlap: nobody else can say when the callers have changed");
     if (!config.allowInsecureHttp)
@@ -79,13 +78,13 @@ export const rotateOptions = z
 /** The command. */
 export const rotate = defineCommand<typeof rotateOptions, CommandContext>({
   description:
-    "Walks the documented order: the backend token on dispatchers and routers together, the client token on routers and then on the controller, the discovery token on routers and then on the API server. Each step is seen from outside before the next one begins: the new token is accepted everywhere, the old one refused, and each router hears from every dispatcher. What is already so is left, so that the same command goes on where a walk was broken off. Without --overlap there is a gap in which callers are refused. Whether the controller and the API server use the new token cannot be seen from outside.",
+    "Walks the documented order: the backend token on dispatchers and routers together, the client token on routers and then on the controller, the discovery token on routers and then on the API server. Each step is seen from outside before the next one begins: the new token is accepted everywhere, the old one refused, and each router hears from every dispatcher that was given, and from no other. What is already so is left, so that the same command goes on where a walk was broken off. Without --overlap there is a gap in which callers are refused. Whether the controller and the API server use the new token cannot be seen from outside.",
   schema: rotateOptions,
   exitCodes: {
     0: "every step was done; the lines say which were seen and which were only said",
     1: "failure: the step's command failed; standard error says why",
-    2: "bad flags or environment",
-    3: "a place does not follow, or the tokens cannot take each other's place",
+    2: "bad flags or environment, a file that cannot be read, or tokens that cannot take each other's place",
+    3: "a place does not follow, or a router has dispatchers that were not given",
     130: "ended by a signal; the same command goes on",
   },
   examples: [
@@ -111,6 +110,8 @@ export const rotate = defineCommand<typeof rotateOptions, CommandContext>({
       },
       {
         caFile,
+        clientCertFile: config.clientCert,
+        clientKeyFile: config.clientKey,
         overlap,
         stepTimeoutMs,
         signal,

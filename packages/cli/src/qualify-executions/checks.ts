@@ -1,6 +1,6 @@
 // The acceptance list, a function each. A check that what it needs was not given for is not run.
 import { ExecutionError, type TerminalRecord } from "@cellkit/execution";
-import { ambiguous, codeOf, endOf, lost, refusalOf, settle } from "./ends.ts";
+import { ambiguous, codeOf, endOf, lost, refusalOf, settle, unanswered } from "./ends.ts";
 import { type CheckOutcome, failed, notShown, passed } from "./outcome.ts";
 import { type HookName, isSameRecord, type PlaneUnderTest } from "./plane.ts";
 import { watchRouter, witnessRotation, witnessVersions } from "./witness.ts";
@@ -71,6 +71,11 @@ async function submission(plane: PlaneUnderTest): Promise<CheckOutcome> {
     return failed(`other bytes under the same id had ${conflict ?? "a record"} and not a conflict`);
   const audit = await work.audit({ signal });
   const { having } = await plane.holders(work.id);
+  const stranger = plane.strangerOf(record);
+  if (having.length === 0 && stranger !== undefined)
+    return notShown(
+      `${stranger} ran it, and is none of the dispatchers that were given: give each by --backend`,
+    );
   if (having.length !== 1) return failed(`${having.length} dispatchers have it`);
   return passed(
     `one dispatcher has it, the repeat was a read, other bytes were refused, ${audit.events.length} events of audit`,
@@ -153,7 +158,10 @@ async function replicaLoss(plane: PlaneUnderTest): Promise<CheckOutcome> {
   const records = settled.filter((each) => typeof each !== "string");
   const doubts = settled.filter((each) => typeof each === "string");
   const other = doubts.find((code) => !ambiguous.includes(code));
-  if (other !== undefined) return failed(`a submission ended with ${other}`);
+  if (other !== undefined)
+    return failed(
+      `a submission ended with ${other}${unanswered.includes(other) ? ": nobody stood in for the replica, so is there a second one behind --router?" : ""}`,
+    );
   const after = await plane.finish(plane.prepare("replica-loss"));
   if (after.phase !== "Succeeded") return failed(`a submission after the restart ended ${after.phase}`);
   if (records.length === 0) return failed("no submission survived: is there a second replica?");
@@ -238,6 +246,12 @@ async function atMostOnce(plane: PlaneUnderTest): Promise<CheckOutcome> {
     if (found.having.length > 1) return failed(`${id} is known to ${found.having.join(" and ")}`);
     for (const origin of found.silent) silent.add(origin);
   }
+  // Whoever ran one of them, and was not asked, may have run another one as well.
+  const hidden = plane.executions.filter(({ phase, holders }) => phase !== undefined && holders.length === 0);
+  if (hidden.length > 0)
+    return notShown(
+      `${hidden.length} of ${plane.executions.length} ids ran at none of the dispatchers that were given, such as ${hidden[0]?.id} on ${hidden[0]?.node ?? "a node that is not told"}: give each by --backend`,
+    );
   return silent.size > 0
     ? notShown(`${[...silent].join(", ")} could not be asked of all`)
     : passed(`none of ${plane.executions.length} ids is known to more than one dispatcher`);

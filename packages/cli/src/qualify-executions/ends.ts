@@ -10,6 +10,8 @@ import type { PlaneUnderTest } from "./plane.ts";
 
 /** Codes of a run whose owner cannot be asked. */
 export const lost: readonly string[] = ["CELLKIT_EXECUTION_OWNER_LOST", "CELLKIT_EXECUTION_OWNER_REMOVED"];
+/** Codes of a call that reached no router. */
+export const unanswered: readonly string[] = ["CELLKIT_EXECUTION_GATEWAY", "CELLKIT_EXECUTION_UNREACHABLE"];
 /** Codes after which nobody may send again, and somebody has to look. */
 export const ambiguous: readonly string[] = [
   ...lost,

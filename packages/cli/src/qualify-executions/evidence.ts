@@ -42,6 +42,10 @@ export interface CheckEvidence {
 /** A command of the operator's that was run. */
 export interface HookEvidence {
   readonly hook: string;
+  /** As it was given to the shell. */
+  readonly command?: string | undefined;
+  /** How it ended: `code 0`, `code 7`, a signal's name. */
+  readonly end: string;
   readonly startedAt: string;
   readonly endedAt: string;
 }
@@ -49,7 +53,7 @@ export interface HookEvidence {
 /** The whole file. */
 export interface ExecutionsEvidence {
   readonly format: "cellkit.dev/qualify-executions-v1";
-  /** `shown`: every check passed. `incomplete`: none failed, and not all were shown. */
+  /** `shown`: every check passed. `incomplete`: none failed, and not all were shown, or come to. */
   readonly verdict: "shown" | "failed" | "incomplete";
   readonly startedAt: string;
   readonly endedAt: string;
@@ -78,8 +82,8 @@ export const beyondReach: readonly string[] = [
   "that the digests which the operator gave are those of what runs",
 ];
 
-/** The verdict over checks. */
-export function verdictOf(checks: readonly CheckEvidence[]): ExecutionsEvidence["verdict"] {
+/** The verdict over checks. @param leftCount those that were not come to */
+export function verdictOf(checks: readonly CheckEvidence[], leftCount = 0): ExecutionsEvidence["verdict"] {
   if (checks.some(({ result }) => result === "failed")) return "failed";
-  return checks.every(({ result }) => result === "passed") ? "shown" : "incomplete";
+  return leftCount === 0 && checks.every(({ result }) => result === "passed") ? "shown" : "incomplete";
 }

@@ -14,6 +14,7 @@ import {
 } from "@cellkit/execution";
 import { type BackendLook, lookAtBackend, readAtBackend } from "@cellkit/router";
 import { HookError, QualificationInputError } from "../errors.ts";
+import type { RouterAccess } from "../router-access.ts";
 import type { ExecutionEvidence, HookEvidence, NodeEvidence } from "./evidence.ts";
 
 /** The operator's commands: each makes something happen, and returns when it has. */
@@ -35,11 +36,7 @@ export type HookFn = (backend: string) => Promise<void>;
 export interface PlaneOptions {
   readonly client: RouterClient;
   /** What the client was made with, to look at the router itself. */
-  readonly router: {
-    readonly url: string;
-    readonly tokenFile: string;
-    readonly caFile?: string | undefined;
-  };
+  readonly router: Omit<RouterAccess, "signal"> & { readonly url: string; readonly tokenFile: string };
   /** At least two. */
   readonly backends: readonly string[];
   readonly backendTokenFile: string;
@@ -50,6 +47,8 @@ export interface PlaneOptions {
   /** A request that goes on until it is ended, for a minute at least. */
   readonly longRequest: ExecutionRequestInput | undefined;
   readonly hooks: Readonly<Partial<Record<HookName, HookFn>>>;
+  /** What hooks are for a shell, to be kept. @default it is not */
+  readonly commands?: Readonly<Partial<Record<HookName, string>>>;
   /** How long things may take to be as they should after a hook. @default 120_000 */
   readonly settleMs: number;
   /** How long a submission is tried whose answers are lost. @default 15_000 */
@@ -144,6 +143,12 @@ export class PlaneUnderTest {
     });
   }
 
+  /** The node that ran it, where no dispatcher that was given has told its name. */
+  strangerOf({ receipt }: TerminalRecord): string | undefined {
+    const isKnown = this.nodes.some(({ names }) => receipt !== undefined && names.includes(receipt.node));
+    return isKnown ? undefined : receipt?.node;
+  }
+
   /** The dispatchers that have an execution, and those that could not be asked. */
   async holders(id: string): Promise<{ having: readonly string[]; silent: readonly string[] }> {
     const token = Buffer.from((await this.tokens()).backend);
@@ -173,7 +178,7 @@ export class PlaneUnderTest {
     return look;
   }
 
-  /** Runs a hook, and keeps when. */
+  /** Runs a hook, and keeps when, and how it ended. */
   async hook(name: HookName): Promise<void> {
     await this.#run(name);
     this.options.signal.throwIfAborted();
@@ -181,8 +186,17 @@ export class PlaneUnderTest {
 
   async #run(name: HookName): Promise<void> {
     const startedAt = new Date().toISOString();
-    await this.options.hooks[name]?.(this.victim);
-    this.hooks.push({ hook: name, startedAt, endedAt: new Date().toISOString() });
+    const { hooks, commands } = this.options;
+    let end = "code 0";
+    try {
+      await hooks[name]?.(this.victim);
+    } catch (error) {
+      end = error instanceof HookError ? error.end : messageOf(error);
+      throw error;
+    } finally {
+      const endedAt = new Date().toISOString();
+      this.hooks.push({ hook: name, command: commands?.[name], end, startedAt, endedAt });
+    }
   }
 
   /**

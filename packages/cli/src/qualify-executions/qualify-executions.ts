@@ -11,12 +11,13 @@ export type EvidenceFacts = Pick<ExecutionsEvidence, "tool" | "router" | "digest
 
 /**
  * Runs every check whose needs were given, one after the other. A check that fails does not end the others; a hook that fails fails its check.
+ * @param onCheck hears of each check, with what the evidence is until then; it is waited for
  * @throws QualificationInputError (`CELLKIT_CLI_QUALIFICATION_INPUT`); the signal's reason
  */
 export async function qualifyExecutions(
   options: PlaneOptions,
   facts: EvidenceFacts,
-  onCheck: (check: CheckEvidence) => void,
+  onCheck: (check: CheckEvidence, evidence: ExecutionsEvidence) => void | Promise<void>,
 ): Promise<ExecutionsEvidence> {
   const plane = new PlaneUnderTest(options);
   const startedAt = new Date().toISOString();
@@ -32,8 +33,16 @@ export async function qualifyExecutions(
         : await outcomeOf(() => run(plane), options.signal);
     const check = { name, result, detail, startedAt: begunAt, endedAt: new Date().toISOString() };
     checks.push(check);
-    onCheck(check);
+    await onCheck(check, evidenceOf(plane, { facts, startedAt, checks }));
   }
+  return evidenceOf(plane, { facts, startedAt, checks });
+}
+
+function evidenceOf(
+  { options, nodes, hooks, executions }: PlaneUnderTest,
+  { facts, startedAt, checks }: { facts: EvidenceFacts; startedAt: string; checks: readonly CheckEvidence[] },
+): ExecutionsEvidence {
+  const left = executionChecks.slice(checks.length).map(({ name }) => `${name}: it was not come to`);
   const notShown = checks.flatMap(({ name, result, detail }) =>
     result === "not-shown" ? [`${name}: ${detail}`] : [],
   );
@@ -46,15 +55,15 @@ export async function qualifyExecutions(
       : ["the rotation of the discovery token: needs --capability-token-file"];
   return {
     format: "cellkit.dev/qualify-executions-v1",
-    verdict: verdictOf(checks),
+    verdict: verdictOf(checks, left.length),
     startedAt,
     endedAt: new Date().toISOString(),
     ...facts,
     checks,
-    nodes: plane.nodes,
-    hooks: plane.hooks,
-    executions: plane.executions,
-    notShown: [...notShown, ...discovery, ...tls, ...beyondReach],
+    nodes,
+    hooks,
+    executions,
+    notShown: [...notShown, ...left, ...discovery, ...tls, ...beyondReach],
   };
 }
 

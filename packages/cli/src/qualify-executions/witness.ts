@@ -24,7 +24,7 @@ export async function witnessRotation(plane: PlaneUnderTest): Promise<Witness> {
   const routerSays = (token: string, kind: TokenVerdict["kind"]) =>
     plane.comes(async () => {
       const probes = Array.from({ length: probeCount }, () =>
-        probeRouter(router.url, token, { caFile: router.caFile, signal }),
+        probeRouter(router.url, token, { ...router, signal }),
       );
       return (await Promise.all(probes)).every((verdict) => verdict.kind === kind);
     });
@@ -103,7 +103,7 @@ export async function watchRouter(plane: PlaneUnderTest): Promise<RouterWatch> {
   // Who answers it, and how, does not matter: a router does not know it.
   const isAnswered = async (): Promise<boolean> => {
     try {
-      const access = { caFile: router.caFile, signal: bound, idleMs };
+      const access = { ...router, signal: bound, idleMs };
       return (await getFromRouter(router.url, "/v1/health", access)).status < 500;
     } catch {
       // What is cut by the end of the watch is nothing that was missed.

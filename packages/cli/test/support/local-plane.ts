@@ -124,7 +124,7 @@ export class LocalPlane {
         ...options,
       },
       { tool: { cellkit: "0", node: "0" }, router: this.url, digests: {}, templates: {} },
-      (check) => found.set(check.name, check),
+      (check) => void found.set(check.name, check),
     );
     return { evidence, found };
   }
