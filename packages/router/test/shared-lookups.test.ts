@@ -112,6 +112,19 @@ describe("lookups of a name", () => {
     },
   );
 
+  it("may be waited for no longer than a while", async () => {
+    const { lookups, last } = open();
+    const first = lookups.findWithin(300, "a");
+    expect(await within(200, first)).toBe("waits");
+    expect(await within(150, first)).toBe("ETIMEOUT");
+    const second = lookups.findWithin(300, "a");
+    last().answer(["10.0.0.1"]);
+    expect(await second).toEqual(["10.0.0.1"]);
+    const third = lookups.findWithin(300, "b");
+    last().fail("ESERVFAIL");
+    await expect(third).rejects.toMatchObject({ code: "ESERVFAIL" });
+  });
+
   it("answer sockets, which ask for one or for all", async () => {
     const { lookups, last } = open();
     const ask = (all: boolean) =>

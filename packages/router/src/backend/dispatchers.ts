@@ -14,7 +14,6 @@ import { KeptConnections } from "./kept-connections.ts";
 import { OriginTurns } from "./origin-turns.ts";
 import { resolveBy, SharedLookups } from "./shared-lookups.ts";
 import { SystemNames } from "./system-names.ts";
-import { withinMs } from "./within-ms.ts";
 
 /** What {@link Dispatchers} are made with. */
 export interface DispatchersOptions {
@@ -139,15 +138,11 @@ export class Dispatchers {
     const parsed = parseOrigin(origin);
     if ("problem" in parsed) throw new BackendError(origin, `is ${parsed.problem}`, "no");
     if (isIP(parsed.host) !== 0) return;
-    let isFound = false;
-    const finding = this.#lookups.find(parsed.host).then(() => {
-      isFound = true;
-    });
-    let cause: unknown;
-    await withinMs(this.#bounds.connectMs, finding).catch((error: unknown) => {
-      cause = error;
-    });
-    if (!isFound) throw new BackendError(origin, "has a name that is not found", "no", { cause });
+    try {
+      await this.#lookups.findWithin(this.#bounds.connectMs, parsed.host);
+    } catch (cause) {
+      throw new BackendError(origin, "has a name that is not found", "no", { cause });
+    }
   }
 
   /** The one POST of an execution. @throws BackendError (CELLKIT_ROUTER_BACKEND) */

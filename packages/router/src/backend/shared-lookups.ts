@@ -1,6 +1,6 @@
 // One lookup at a time for each name, whoever asks: calls that come meanwhile share it, and those behind it have its answer for a while.
 import { isIP, isIPv6, type LookupFunction } from "node:net";
-import { isNone } from "./system-names.ts";
+import { isNone, lookupFailure } from "./system-names.ts";
 import { withinMs } from "./within-ms.ts";
 
 /** How long an answer counts. */
@@ -62,7 +62,18 @@ export class SharedLookups {
       else if (leftMs > 0) await withinMs(leftMs, ended);
     }
     if (entry.known !== undefined) return entry.known;
-    throw entry.error ?? Object.assign(new Error(`ECANCELLED ${name}`), { code: "ECANCELLED" });
+    throw entry.error ?? lookupFailure("ECANCELLED", name);
+  }
+
+  /** The same, but waited for no longer than that: `ETIMEOUT`. */
+  async findWithin(boundMs: number, name: string): Promise<Addresses> {
+    let found: Addresses | undefined;
+    const finding = this.find(name).then((addresses) => {
+      found = addresses;
+    });
+    await withinMs(boundMs, finding);
+    if (found === undefined) throw lookupFailure("ETIMEOUT", name);
+    return found;
   }
 
   #entryOf(name: string): Entry {
@@ -78,7 +89,7 @@ export class SharedLookups {
   #begin(name: string, entry: Entry, startedMs: number): void {
     const ended = this.#resolve(name)
       .then(([first, ...more]) => {
-        if (first === undefined) throw Object.assign(new Error(`ENOTFOUND ${name}`), { code: "ENOTFOUND" });
+        if (first === undefined) throw lookupFailure("ENOTFOUND", name);
         entry.known = [first, ...more];
         entry.error = undefined;
       })

@@ -58,7 +58,7 @@ export class SystemNames {
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
       resolver.cancel();
-      late.reject(failure("ETIMEOUT", name));
+      late.reject(lookupFailure("ETIMEOUT", name));
     }, totalMs);
     try {
       return await Promise.race([this.#search(resolver, name, isWhole), late.promise]);
@@ -116,7 +116,7 @@ async function ask(resolver: Resolver, name: string, isWhole: boolean): Promise<
     }
   }
   if (failed !== undefined && (isWhole || found.length === 0)) throw failed;
-  if (found.length === 0) throw failure("ENOTFOUND", name);
+  if (found.length === 0) throw lookupFailure("ENOTFOUND", name);
   return found;
 }
 
@@ -148,6 +148,7 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }
 
-function failure(code: string, name: string): Error {
+/** A failed lookup as Node's own tell it, since sockets and causes carry both alike. */
+export function lookupFailure(code: string, name: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code} ${name}`), { code });
 }
