@@ -113,18 +113,19 @@ export class RouterLog {
 
   /** The other replica's name is `otherReplica`: `replica` is this one's, in every line. */
   hearMismatch({ replica: otherReplica, part }: Mismatch, state: "begun" | "over"): void {
-    const what = part === "backends" ? "list of dispatchers" : `${part} token`;
+    const what = part === "backends" ? "list of dispatchers" : part === "ledger" ? "ledger" : `${part} token`;
     const passes = part === "backends" ? "while the list is changed" : "in a rotation";
+    const advice =
+      part === "ledger"
+        ? "one took the other's place while a router ran, and what the one knows can run again through the other: stop submissions, and put the right one back"
+        : `give all replicas the same (${passes} this passes)`;
     if (state === "over")
       this.#log.info(
         { otherReplica, part },
         `the replica ${otherReplica} has the same ${what} again, or is gone`,
       );
     else
-      this.#log.error(
-        { otherReplica, part },
-        `the replica ${otherReplica} has another ${what}: give all replicas the same (${passes} this passes)`,
-      );
+      this.#log.error({ otherReplica, part }, `the replica ${otherReplica} has another ${what}: ${advice}`);
   }
 
   #credentialsWork(): void {

@@ -4,6 +4,7 @@ import type { PosixLedgerEvent } from "@cellkit/ledger";
 import type { BackendSource, DiscoveryEvent } from "./backend/backend-list.ts";
 import { BackendSeries } from "./backend-series.ts";
 import type { CapacityWatch } from "./capacity-watch.ts";
+import { fingerprintParts } from "./fingerprint/fingerprint.ts";
 import type { ReplicaWatch } from "./fingerprint/replica-watch.ts";
 import type { RouterCounts } from "./router.ts";
 import type { RouterEvent } from "./router-event.ts";
@@ -129,10 +130,10 @@ export function createRouterMetrics(sources: RouterMetricsSources): RouterMetric
   gauge("fingerprint_failing", "1 while fingerprints cannot be left or read.", () =>
     Number(sources.replicas()?.isFailing ?? false),
   );
-  metrics.gauge("replica_mismatches", "Other replicas that have another list or another token.", {
+  metrics.gauge("replica_mismatches", "Other replicas that have another list, ledger or token.", {
     labels: ["part"],
     collect(each) {
-      for (const part of ["backends", "client", "backend", "capability"] as const) {
+      for (const part of fingerprintParts) {
         const count = sources.replicas()?.mismatches.filter((mismatch) => mismatch.part === part).length ?? 0;
         each.set({ part }, count);
       }

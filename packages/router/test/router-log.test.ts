@@ -62,6 +62,11 @@ it.each([
   expect(lines[1]).toMatch(`info {"otherReplica":"router-2","part":"${part}"}`);
 });
 
+it("another replica's ledger is told with what it leads to", () => {
+  log.hearMismatch({ replica: "router-2", part: "ledger" }, "begun");
+  expect(lines[0]).toMatch(/router-2 has another ledger: .*can run again.*stop submissions/);
+});
+
 it("what fails for every request is told every ten seconds, with how often", () => {
   const failed = {
     kind: "claim",

@@ -62,14 +62,18 @@ export async function checkRouter(
     add({ name: "backends", verdict: "not-tested", detail: "they cannot be asked without the tokens" });
   if (credentials === undefined) return results;
   const names = new Map<string, readonly string[]>();
-  await Promise.all(
-    origins.map(async (origin) => {
-      const looks = await looksAt(origin, credentials.backend, { roundCount, signal });
-      signal.throwIfAborted();
-      names.set(origin, nodeNamesOf(looks));
-      add(judgeBackend(origin, looks));
-    }),
+  const found = await Promise.all(
+    origins.map(async (origin) => ({
+      origin,
+      looks: await looksAt(origin, credentials.backend, { roundCount, signal }),
+    })),
   );
+  signal.throwIfAborted();
+  // In the order of the list, so that two checks can be compared.
+  for (const { origin, looks } of found) {
+    names.set(origin, nodeNamesOf(looks));
+    add(judgeBackend(origin, looks));
+  }
   const twice = judgeNames(names);
   if (twice !== undefined) add(twice);
   return results;

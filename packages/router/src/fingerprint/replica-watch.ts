@@ -152,7 +152,8 @@ export class ReplicaWatch {
   }
 
   async #own(): Promise<Fingerprint> {
-    const fingerprint = { version: 1, replica: this.#options.replica, backends: this.#backends } as const;
+    const { replica, ledgerId: ledger } = this.#options;
+    const fingerprint = { version: 1, replica, backends: this.#backends, ledger } as const;
     const credentials = this.#load();
     this.#credentials = credentials;
     if (credentials === undefined) return fingerprint;
