@@ -39,6 +39,9 @@ token that was pasted into the wrong place must not be printed.
 {{- if not (regexMatch "^https?://[^/?#@\\s]+/?$" .routerUrl) }}
 - celln.routerUrl: must be http://HOST:PORT or https://HOST:PORT, with nothing after it.
 {{- end }}
+{{- if and .controlPlaneNamespace (not (regexMatch "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" .controlPlaneNamespace)) }}
+- celln.controlPlaneNamespace: must be the name of a namespace, lowercase letters, digits and - in it: the policy lets its pods in, and with another one nobody.
+{{- end }}
 {{- if and (not (hasPrefix "https://" .routerUrl)) (not .allowInsecureHttp) }}
 - celln.allowInsecureHttp: celln.routerUrl is not https://, so that tokens and work travel in the clear. Set it to true to accept that, on a network that you trust.
 {{- end }}
@@ -72,11 +75,15 @@ token that was pasted into the wrong place must not be printed.
 - celln.router.backends is empty: list every dispatcher as http://HOST:PORT, in the same order for all routers.
 {{- end }}
 {{- range $index, $backend := .backends }}
-{{- if not (regexMatch "^http://[^/,?#@\\s]+(:[0-9]+)?$" $backend) }}
+{{- if not (regexMatch "^http://(\\[[0-9A-Fa-f:.]+\\]|[^]/,?#@:[\\s]+)(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$" $backend) }}
 - celln.router.backends[{{ $index }}]: must be http://HOST or http://HOST:PORT of one dispatcher, with nothing after it.
 {{- end }}
 {{- end }}
-{{- if ne (len .backends) (len (uniq .backends)) }}
+{{- $addresses := list }}
+{{- range .backends }}
+{{- $addresses = append $addresses (regexReplaceAll ":80$" (lower .) "") }}
+{{- end }}
+{{- if ne (len .backends) (len (uniq $addresses)) }}
 - celln.router.backends: the same dispatcher stands there twice. Its address is the name under which it owns work; list it once.
 {{- end }}
 {{- if not .allowInsecureBackends }}

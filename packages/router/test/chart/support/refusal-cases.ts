@@ -222,6 +222,8 @@ export const refusals: readonly RefusalCase[] = [
     "http://a b",
     "http://",
     "a:8787",
+    "http://a:99999",
+    "http://a:0",
     "http://a,http://b",
   ].map((value) => ({
     rule: `the dispatcher ${value}`,
@@ -229,12 +231,22 @@ export const refusals: readonly RefusalCase[] = [
     says: [backend(1)],
   })),
   {
-    rule: "a dispatcher twice",
-    values: router({ backends: ["http://a:8787", "http://b:8787", "http://a:8787"] }),
+    rule: "callers' pods in what cannot be a namespace",
+    values: celln({ controlPlaneNamespace: "Foo Bar" }),
+    says: [
+      "celln.controlPlaneNamespace: must be the name of a namespace, lowercase letters, digits and - in it: the policy lets its pods in, and with another one nobody.",
+    ],
+  },
+  ...[
+    ["http://a:8787", "http://b:8787", "http://a:8787"],
+    ["http://a", "http://b", "http://A:80"],
+  ].map((backends) => ({
+    rule: `a dispatcher twice, as ${backends[0]} and ${backends[2]}`,
+    values: router({ backends }),
     says: [
       "celln.router.backends: the same dispatcher stands there twice. Its address is the name under which it owns work; list it once.",
     ],
-  },
+  })),
   {
     rule: "no claim for the ledger",
     values: router({ ownershipClaim: "" }),
