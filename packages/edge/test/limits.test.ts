@@ -205,6 +205,23 @@ describe("the connections to the backend", () => {
   });
 });
 
+it("a stop cuts what is still open to the backend, whoever waits for it", async () => {
+  await using edge = await TestEdge.open({ answer: () => undefined });
+  const failures: Error[] = [];
+  edge.listener.backend.send(
+    { method: "GET", target: "/v1/health", fields: [], body: undefined },
+    {
+      ...{ onRequestStart: () => undefined, onResponseStart: () => undefined },
+      ...{ onResponseData: () => undefined, onResponseEnd: () => undefined },
+      onResponseError: (_controller, error) => void failures.push(error),
+    },
+  );
+  await until("the request at the backend", () => edge.backend.requests.length === 1);
+  await edge.listener.close();
+  await until("the end towards the backend", () => edge.backend.connections.open === 0, 3_000);
+  expect(failures).toMatchObject([{ code: "UND_ERR_DESTROYED" }]);
+});
+
 describe("the connections of clients", () => {
   it("past the cap get 503 for their first request, past twice the cap nothing", async () => {
     await using edge = await TestEdge.open({ limits: { connectionCount: 2 } });

@@ -1,13 +1,14 @@
 // What the daemon does with its certificate's files. Their reading and watching is tried in @cellkit/daemon.
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLogger } from "@cellkit/daemon";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { CertificateWatch, createLogger } from "@cellkit/daemon";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { edgeOptions, startEdge } from "../src/index.ts";
 import { TestCa, type TestPair } from "./support/certificates.ts";
 import { requestBytes } from "./support/edge.ts";
-import { RawBackend } from "./support/raw-backend.ts";
+import { type Answer, okAnswer, RawBackend } from "./support/raw-backend.ts";
 import { TlsClient } from "./support/tls-client.ts";
 import { until } from "./support/until.ts";
 
@@ -32,8 +33,8 @@ async function write(name: string, text: string): Promise<string> {
 }
 
 /** A daemon in this process. */
-async function start({ cert, key }: TestPair, flags: Record<string, unknown> = {}) {
-  const backend = await RawBackend.open();
+async function start({ cert, key }: TestPair, flags: Record<string, unknown> = {}, answer?: Answer) {
+  const backend = await RawBackend.open(answer);
   releases.push(() => backend.close());
   const lines: string[] = [];
   const config = edgeOptions.parse({
@@ -61,6 +62,8 @@ async function start({ cert, key }: TestPair, flags: Record<string, unknown> = {
     logged,
     port: Number(String(ready?.["listen"]).split(":").at(-1)),
     metrics: async () => (await fetch(`http://${ready?.["internal"]}/metrics`)).text(),
+    health: () => fetch(`http://${ready?.["internal"]}/health`),
+    stop: () => running.stop("a test says so"),
   };
 }
 
@@ -98,6 +101,38 @@ it("a certificate that has expired is told at the start, and served", async () =
   using client = await TlsClient.dial(edge.port, { rejectUnauthorized: false });
   client.send(health);
   expect((await client.answers())[0]?.status).toBe(200);
+});
+
+it("--max-connections is the listener's: the next connection is told so", async () => {
+  const edge = await start(ca.issue(), { maxConnections: 1 });
+  using _served = await TlsClient.dial(edge.port, { ca: ca.cert });
+  using excess = await TlsClient.dial(edge.port, { ca: ca.cert });
+  excess.send(health);
+  expect((await excess.answers())[0]?.status).toBe(503);
+});
+
+it("its health is 503 from the begin of its stop on, while a request still runs", async () => {
+  const parked: Socket[] = [];
+  const edge = await start(ca.issue(), {}, (_, socket) => void parked.push(socket));
+  using client = await TlsClient.dial(edge.port, { ca: ca.cert });
+  client.send(health);
+  await until("the request at the backend", () => parked.length === 1);
+  expect([(await edge.health()).status]).toEqual([200]);
+  const stopped = edge.stop();
+  const answer = await edge.health();
+  expect([answer.status, await answer.json()]).toEqual([503, { ok: false }]);
+  parked[0]?.write(okAnswer);
+  expect((await client.answers())[0]?.status).toBe(200);
+  expect((await stopped).outcome).toBe("clean");
+});
+
+it("the certificate's files are looked at no more once it is released", async () => {
+  const close = vi.spyOn(CertificateWatch.prototype, "close");
+  await start(ca.issue());
+  expect(close).not.toHaveBeenCalled();
+  for (const release of releases.splice(0).reverse()) await release();
+  expect(close).toHaveBeenCalled();
+  close.mockRestore();
 });
 
 it("files that are no pair end the start under the edge's own code", async () => {

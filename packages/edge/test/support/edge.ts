@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { ConnectionOptions } from "node:tls";
 import { type CertificatePair, createLogger } from "@cellkit/daemon";
+import type { BackendOrigin } from "../../src/core/backend-origin.ts";
 import { EdgeListener, type EdgeListenerOptions } from "../../src/edge-listener.ts";
 import { TestCa, type TestPair } from "./certificates.ts";
 import { type Answer, RawBackend } from "./raw-backend.ts";
@@ -12,6 +13,8 @@ export interface TestEdgeOptions extends Partial<Pick<EdgeListenerOptions, "mode
   answer?: Answer;
   /** A CA whose clients alone are served. */
   clientCa?: TestCa;
+  /** Where requests go instead of to {@link TestEdge.backend}. */
+  origin?: BackendOrigin;
 }
 
 /** An edge, its backend, its CA. */
@@ -30,14 +33,14 @@ export class TestEdge {
   }
 
   static async open(options: TestEdgeOptions = {}): Promise<TestEdge> {
-    const { answer, clientCa, ...rest } = options;
+    const { answer, clientCa, origin, ...rest } = options;
     const backend = await RawBackend.open(answer);
     const ca = new TestCa();
     const log: string[] = [];
     const listener = new EdgeListener({
       mode: "execution",
       ...rest,
-      backend: backend.origin,
+      backend: origin ?? backend.origin,
       certificate: pairOf(ca.issue(), clientCa),
       log: createLogger({
         name: "edge",
