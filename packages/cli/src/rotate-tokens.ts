@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type BackendLook, lookAtBackend } from "@cellkit/router";
 import { TokenFilesError, TokenRotationError } from "./errors.ts";
-import { heardBy, nameOf, without } from "./heard-nodes.ts";
+import { heardBy, nameOf, notGiven, without } from "./heard-nodes.ts";
 import {
   checkFiles,
   type HeldPair,
@@ -128,16 +128,9 @@ class Walk {
     );
     if (backend.next !== undefined) {
       const given = looks.map((each) => nameOf(...each.looks));
-      const names = given.filter((name) => name !== undefined);
       await this.#none(
         "the dispatchers",
-        await this.#routersThat(client, (verdicts) => {
-          const others = without(heardBy(verdicts) ?? [], names);
-          // Some of them may be those that told no name here.
-          return others.length <= given.length - names.length
-            ? undefined
-            : `hears from ${others.join(", ")}, at no dispatcher that was given: give each of them by --backend`;
-        }),
+        await this.#routersThat(client, (verdicts) => notGiven(verdicts, given)),
       );
     }
     this.#options.onProgress("everybody accepts one of the tokens that were given");
@@ -215,7 +208,7 @@ class Walk {
         return "cannot be seen to have it: no dispatcher gives a compatible report to the new backend token";
       const heard = heardBy(verdicts);
       if (heard === undefined) return `accepts neither client token (${toldOf(verdicts)})`;
-      const missing = without(names, heard);
+      const missing = without(names, heard.nodes);
       return missing.length > 0 ? `does not hear from ${missing.sort().join(", ")}` : undefined;
     });
     return [...late.filter((each) => each !== undefined), ...routers];

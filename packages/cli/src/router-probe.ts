@@ -8,8 +8,8 @@ import { type RouterAccess, tlsOf } from "./router-access.ts";
 
 /** What a router said to a token. */
 export type TokenVerdict =
-  /** `nodes`: the names of the dispatchers that it has reports of, one for each. */
-  | { readonly kind: "accepted"; readonly nodes: readonly string[] }
+  /** `nodes`: the names of the dispatchers that it has reports of, one for each; `listedCount`: how many there are in its list. */
+  | { readonly kind: "accepted"; readonly nodes: readonly string[]; readonly listedCount: number }
   | { readonly kind: "refused" }
   | { readonly kind: "unknown"; readonly why: string };
 
@@ -46,6 +46,7 @@ export async function probeRouter(
   return {
     kind: "accepted",
     nodes: found.nodes.flatMap((entry) => ("report" in entry ? [entry.report.node.node_name] : [])),
+    listedCount: found.nodes.length,
   };
 }
 

@@ -2,6 +2,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import type { CheckEvidence } from "../src/qualify-executions/evidence.ts";
+import { EvidenceFile } from "../src/qualify-executions/evidence-file.ts";
 import { run } from "./support/command.ts";
 import { LocalPlane, request } from "./support/local-plane.ts";
 
@@ -197,11 +198,10 @@ describe("the command", () => {
     expect(partial.verdict).toBe("incomplete");
     expect(partial.checks.map(({ name }: CheckEvidence) => name)).toContain("submission");
     expect(partial.notShown).toContain("at-most-once: it was not come to");
-    const next = await run(args);
-    expect([next.code, next.stderr]).toEqual([
-      2,
-      [expect.stringMatching(/partial is there, of a run that did not end/)],
-    ]);
+    await expect(EvidenceFile.create(plane.path("evidence.json"))).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringMatching(/partial is there, of a run that did not end/),
+    });
   });
 
   it("a request that is none is refused, and leaves no evidence: code 2", async () => {

@@ -100,7 +100,7 @@ export const rotate = defineCommand<typeof rotateOptions, CommandContext>({
     const reports = await rotateTokens(
       {
         routers: config.router,
-        dispatchers: config.backend.map((url) => url.replace(/\/$/, "")),
+        dispatchers: [...new Set(config.backend.map((url) => url.replace(/\/$/, "")))],
         client: { current: config.clientTokenFile, next: config.newClientTokenFile },
         backend: { current: config.tokenFile, next: config.newTokenFile },
         capability:
