@@ -6,9 +6,10 @@ import type { Refusal } from "./core/answer.ts";
 import { type Call, decideOwner, decideOwnerAnswer, decideSubmission } from "./core/decide.ts";
 import { requestIdOf } from "./core/request-id.ts";
 import { BackendError, NoBackendError, PlacementError } from "./errors.ts";
-import type { Placement } from "./placement.ts";
+import { choose, type Placement } from "./placement.ts";
 import type { RouterListener } from "./router-event.ts";
 import type { Place } from "./server/running-limit.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 /** What goes back to the caller: a dispatcher's bytes as they came, or an answer of the router's own. */
 export interface Reply {
@@ -34,6 +35,8 @@ export interface ExecutionsOptions {
   readonly ledger: Ledger;
   readonly dispatchers: Dispatchers;
   readonly placement: Placement;
+  /** How long the rule may take. */
+  readonly placementMs: number;
   readonly signal: AbortSignal;
   readonly emit: RouterListener;
 }
@@ -134,22 +137,26 @@ export class Executions {
   }
 
   async #place(id: string, body: Uint8Array, { origins, token, place }: RunningContext): Promise<string> {
-    const { placement, dispatchers } = this.#parts;
+    const { placement, placementMs, dispatchers, signal } = this.#parts;
     const health = (origin: string) => dispatchers.health(origin, token, place);
     let chosen: string | undefined;
     try {
-      chosen = await placement({ id, body, backends: origins, health });
+      chosen = await choose(placement, { id, body, backends: origins, health }, { placementMs, signal });
     } catch (cause) {
-      throw this.#misplaced("failed", { cause });
+      // The router stops: no mistake of the rule's.
+      signal.throwIfAborted();
+      throw this.#misplaced(
+        cause instanceof PlacementError ? cause : new PlacementError("failed", { cause }),
+      );
     }
     if (chosen === undefined) throw new NoBackendError(origins.length);
-    if (!origins.includes(chosen)) throw this.#misplaced("answered none of the backends that it was given");
+    if (!origins.includes(chosen))
+      throw this.#misplaced(new PlacementError("answered none of the backends that it was given"));
     return chosen;
   }
 
   /** The rule is the program's own: what goes wrong in it must not pass for dispatchers that are full. */
-  #misplaced(problem: string, options?: ErrorOptions): PlacementError {
-    const error = new PlacementError(problem, options);
+  #misplaced(error: PlacementError): PlacementError {
     this.#parts.emit({ kind: "defect", error });
     return error;
   }
@@ -225,17 +232,4 @@ function causeCode(cause: unknown, depth = 0): string | undefined {
   if (!(cause instanceof Error) || depth > 4) return undefined;
   if ("code" in cause && typeof cause.code === "string") return cause.code;
   return causeCode(cause instanceof AggregateError ? cause.errors[0] : cause.cause, depth + 1);
-}
-
-/** Waits for a ledger, but not when the router must stop at once. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort);
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }

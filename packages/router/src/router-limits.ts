@@ -18,6 +18,8 @@ export interface RouterLimits extends Partial<BackendBounds> {
   readonly requestMs?: number;
   /** Writing an answer to its caller, however steadily it is taken. The original has no such bound. @default 60_000 */
   readonly writeMs?: number;
+  /** A placement rule of the program's own: then the id stays free, and its caller is told to come again. @default 10_000 */
+  readonly placementMs?: number;
 }
 
 /** {@link RouterLimits} with every default filled in. */
@@ -30,6 +32,7 @@ export const defaultLimits: ResolvedLimits = {
   headMs: 15_000,
   requestMs: 30_000,
   writeMs: 60_000,
+  placementMs: 10_000,
   connectMs: 3_000,
   operationMs: 10_000,
   exchangeMs: 30_000,

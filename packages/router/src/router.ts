@@ -126,7 +126,8 @@ class ListeningRouter implements Router {
     });
     this.#emit = emit;
     this.#dispatchers = dispatchers;
-    this.#executions = new Executions({ ledger, dispatchers, placement, signal, emit });
+    const { placementMs } = this.#limits;
+    this.#executions = new Executions({ ledger, dispatchers, placement, placementMs, signal, emit });
     this.#capabilities = new CapabilityFanOut(dispatchers, emit);
   }
 

@@ -86,6 +86,7 @@ describe("--mode", () => {
         body: Buffer.of(),
         backends,
         health: async () => ({ healthy: true, node: undefined }),
+        signal: AbortSignal.any([]),
       });
     const router = await start({ backends: backends.join(","), mode });
     let submitted = 0;

@@ -113,8 +113,11 @@ class Exchange {
     this.#socket = ends.kept ?? this.#connect();
     this.#socket.on("data", (chunk: Buffer) => this.#take(chunk));
     this.#socket.on("end", () => this.#end());
-    this.#socket.on("error", (cause) =>
-      this.#fail(this.#isConnected ? "broke the connection" : "cannot be connected to", cause),
+    this.#socket.on("error", (cause: NodeJS.ErrnoException) =>
+      this.#fail(
+        `${this.#isConnected ? "broke the connection" : "cannot be connected to"} (${cause.code ?? cause.name})`,
+        cause,
+      ),
     );
     parts.context.signal.addEventListener("abort", this.#onAbort);
     if (parts.context.signal.aborted) this.#onAbort();

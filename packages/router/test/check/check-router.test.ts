@@ -116,6 +116,16 @@ describe("the ledger", () => {
 });
 
 describe("backends", () => {
+  it("that cannot be reached are told with the system's reason, in the order of the list", async () => {
+    const list = ["http://no-such-host.invalid:8787", "http://127.0.0.1:1", ...plane.origins];
+    const found = [...(await plane.check({ backends: list.join(",") })).values()].filter(({ name }) =>
+      name.startsWith("backend "),
+    );
+    expect(found.map(({ name }) => name)).toEqual(list.map((origin) => `backend ${origin}`));
+    expect(found[0]?.detail).toMatch(/cannot be connected to \((ENOTFOUND|EAI_AGAIN)\)$/);
+    expect(found[1]?.detail).toMatch(/cannot be connected to \(ECONNREFUSED\)$/);
+  });
+
   it("behind which different nodes answer are refused, though each connection is answered well", async () => {
     await using balancer = await startBalancer(plane.origins);
     const found = await plane.check({ backends: balancer.origin });
