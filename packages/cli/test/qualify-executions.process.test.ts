@@ -204,6 +204,16 @@ describe("the command", () => {
     });
   });
 
+  it.runIf(inject("size") === "long")("stopped by a signal, it says where that is: code 130", async () => {
+    const args = ["qualify", "executions", ...(await flags()), "--upgrade", "kill -INT $PPID"];
+    const { code, stderr } = await run(args);
+    expect(stderr.join("\n")).toContain(
+      `what was found until then is in ${plane.path("evidence.json.partial")}`,
+    );
+    expect(code).toBe(130);
+    expect(await readdir(plane.path())).not.toContain("evidence.json");
+  });
+
   it("a request that is none is refused, and leaves no evidence: code 2", async () => {
     const args = await flags();
     await writeFile(plane.path("request.json"), '{"id":1}');
