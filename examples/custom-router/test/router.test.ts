@@ -30,6 +30,7 @@ describe("the placement rule", () => {
       body: new Uint8Array(),
       backends: health.map((_, index) => `http://n${index}`),
       health: async (origin) => health[Number(origin.at(-1))] as never,
+      signal: AbortSignal.timeout(5_000),
     });
 
   it("takes the one with the largest part free, wherever it stands in the list", async () => {
