@@ -1,9 +1,13 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { openSocket, received } from "./support/open-socket.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, submission, tokens } from "./support/router.ts";
 import { type Answerer, jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
 import { until } from "./support/until.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe("a request", () => {
   it("may come byte by byte", async () => {
@@ -55,6 +59,22 @@ describe("a request", () => {
     socket.write(request);
     expect(["", "read ECONNRESET"]).toContain(await text);
     expect(await router.ledger.count()).toBe(0);
+  });
+
+  it("has no longer for its head than for all of it", async () => {
+    await using router = await openTestRouter([await ScriptedBackend.open()], {
+      limits: { headMs: 5_000, requestMs: 300 },
+    });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const socket = await openSocket(router.port);
+    const text = received(socket);
+    socket.write("GET /v1/executions/x HTTP/1.1\r\n");
+    await until("the connection", () => router.router.counts().connections === 1);
+    vi.advanceTimersByTime(299);
+    expect(router.router.counts().connections).toBe(1);
+    vi.advanceTimersByTime(1);
+    await until("the end", () => router.router.counts().connections === 0, 3_000);
+    expect(["", "read ECONNRESET"]).toContain(await text);
   });
 
   it("may take longer than one wait, as long as bytes come", async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { TestError } from "./test-error.ts";
 
 /** How often a condition is looked at. */
@@ -14,6 +15,7 @@ export async function until<T>(
     const value = await condition();
     if (value !== undefined && value !== false) return value;
     if (performance.now() > deadlineMs) throw new TestError(`no ${what} within ${boundMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    // Not the global one, which a test may hold still.
+    await wait(everyMs);
   }
 }
