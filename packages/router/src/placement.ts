@@ -13,7 +13,7 @@ export interface PlacementRequest {
   readonly backends: readonly string[];
   /** Asks a backend for its health. Never rejects; callers that ask at once share an answer. */
   health(origin: string): Promise<BackendHealth>;
-  /** Aborted when nobody waits for the rule any more: its time is over (`limits.placementMs`), or the router must stop at once. */
+  /** Aborted when the rule's time is over (`limits.placementMs`), or the router must stop at once; not when the caller goes away. */
   readonly signal: AbortSignal;
 }
 
