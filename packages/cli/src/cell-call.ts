@@ -176,9 +176,21 @@ export interface Conversation {
  * @throws what @cellkit/peer throws
  */
 export async function converse(target: CallTarget, call: CallRequest, talk: Conversation): Promise<number> {
+  const client = await openClient(target);
+  try {
+    return await converseThrough(client, target, call, talk);
+  } finally {
+    await client.close();
+  }
+}
+
+async function converseThrough(
+  client: PeerClient,
+  { cell, signal }: CallTarget,
+  call: CallRequest,
+  talk: Conversation,
+): Promise<number> {
   const { openCellSocket } = await import("./cell-socket.ts");
-  const { cell, signal } = target;
-  await using client = await openClient(target);
   const ended = Promise.withResolvers<number>();
   const { url, headers } = call;
   const socket = openCellSocket(client, cell, url, { headers, signal, onFailure: ended.reject });

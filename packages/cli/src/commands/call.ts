@@ -153,8 +153,12 @@ const command = defineCommand<typeof callOptions, CommandContext>({
       if (rpc !== undefined) {
         const { parseArguments } = await import("../rpc-arguments.ts");
         const args = await parseArguments(body);
-        await using client = await openClient(target);
-        print(JSON.stringify((await client.rpc(cell, { method: rpc, args }, { signal })) ?? null));
+        const client = await openClient(target);
+        try {
+          print(JSON.stringify((await client.rpc(cell, { method: rpc, args }, { signal })) ?? null));
+        } finally {
+          await client.close();
+        }
         return 0;
       }
       const method = config.request ?? (config.data === undefined ? "GET" : "POST");

@@ -3,16 +3,19 @@
  * prints how each claim was answered, with its owner.
  */
 import { once } from "node:events";
+import type { StoredLedger } from "../../src/ledger.ts";
 import { openPosixLedger } from "../../src/posix/open-posix-ledger.ts";
 
 const [directory = "", owner = "", ids = "[]"] = process.argv.slice(2);
 const answers: unknown[] = [];
+let ledger: StoredLedger | undefined;
 try {
-  await using ledger = await openPosixLedger({ directory });
+  const opened = await openPosixLedger({ directory });
+  ledger = opened;
   process.stdout.write('"ready"\n');
   await once(process.stdin, "data");
   const claims = await Promise.allSettled(
-    (JSON.parse(ids) as string[]).map((id) => ledger.claim(id, `body of ${id}`, async () => owner)),
+    (JSON.parse(ids) as string[]).map((id) => opened.claim(id, `body of ${id}`, async () => owner)),
   );
   for (const claim of claims)
     answers.push(
@@ -22,6 +25,8 @@ try {
     );
 } catch (error) {
   answers.push({ kind: "failed", why: String(error), ...(error instanceof Error ? error : {}) });
+} finally {
+  await ledger?.close();
 }
 process.stdout.write(`${JSON.stringify(answers)}\n`);
 process.stdin.destroy();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openPosixLedger } from "../../src/posix/open-posix-ledger.ts";
 
 const [directory = ""] = process.argv.slice(2);
-await using ledger = await openPosixLedger({ directory });
+const ledger = await openPosixLedger({ directory });
 const ballast = join(directory, "ballast");
 await writeFile(ballast, Buffer.alloc(256 * 1024));
 const acknowledged: string[] = [];
@@ -39,4 +39,5 @@ const result = {
   counted,
   afterwards: afterwards.kind,
 };
+await ledger.close();
 process.stdout.write(`${JSON.stringify(result)}\n`);
