@@ -52,8 +52,7 @@ export class SystemNames {
     const found = hostsAddresses(await textOf(hostsPath), name).filter((address) => isIP(address) !== 0);
     if (found.length > 0) return byKind(found);
     if (/^(?:.+\.)?localhost\.?$/i.test(name)) return ["127.0.0.1"];
-    const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
-    if (servers !== undefined) resolver.setServers(servers);
+    const resolver = dnsResolver(servers);
     this.#running.add(resolver);
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
@@ -78,7 +77,7 @@ export class SystemNames {
     let failed: unknown;
     for (const whole of wholeNames(name, rules)) {
       try {
-        return await ask(resolver, whole, isWhole);
+        return await askDns(resolver, whole, { isWhole });
       } catch (error) {
         if (isNone(error)) continue;
         failed ??= error;
@@ -99,7 +98,22 @@ export function isNone(error: unknown): boolean {
   return ["ENOTFOUND", "ENODATA"].includes(codeOf(error) ?? "");
 }
 
-async function ask(resolver: Resolver, name: string, isWhole: boolean): Promise<readonly string[]> {
+/** Asks DNS alone. @param servers `address:port`, in place of the system's */
+export function dnsResolver(servers?: readonly string[]): Resolver {
+  const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
+  if (servers !== undefined) resolver.setServers(servers);
+  return resolver;
+}
+
+/**
+ * The addresses of a whole name, IPv4 before IPv6 as in {@link SystemNames.resolve}. Rejects as DNS does where there is none.
+ * @param isWhole all of them: half an answer counts as none
+ */
+export async function askDns(
+  resolver: Resolver,
+  name: string,
+  { isWhole }: { readonly isWhole: boolean },
+): Promise<readonly string[]> {
   const four = resolver.resolve4(name);
   const six = resolver.resolve6(name);
   const answers = hasIPv4() ? [four, six] : [six, four];
@@ -107,16 +121,18 @@ async function ask(resolver: Resolver, name: string, isWhole: boolean): Promise<
   for (const answer of answers) answer.catch(() => undefined);
   const found: string[] = [];
   let failed: unknown;
+  let none: unknown;
   for (const answer of answers) {
     if (found.length > 0 && !isWhole) break;
     try {
       found.push(...(await answer));
     } catch (error) {
-      if (!isNone(error)) failed ??= error;
+      if (isNone(error)) none ??= error;
+      else failed ??= error;
     }
   }
   if (failed !== undefined && (isWhole || found.length === 0)) throw failed;
-  if (found.length === 0) throw lookupFailure("ENOTFOUND", name);
+  if (found.length === 0) throw none ?? lookupFailure("ENOTFOUND", name);
   return found;
 }
 
