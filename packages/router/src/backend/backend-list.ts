@@ -100,7 +100,8 @@ class DiscoveredBackends implements BackendSource {
     this.#fixed = fixed;
     this.#effective = fixed;
     this.#discovery = discovery;
-    this.#resolve = options.resolve ?? ((name) => new SystemNames().resolve(name, { isWhole: true }));
+    const names = new SystemNames();
+    this.#resolve = options.resolve ?? ((name) => names.resolve(name, { isWhole: true }));
     this.#onEvent = options.onEvent ?? (() => undefined);
   }
 
