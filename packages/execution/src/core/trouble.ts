@@ -51,41 +51,37 @@ export interface Trouble {
 
 /** The token file cannot be used: nothing was sent. */
 export function tokenFileTrouble(path: string, problem: string, cause?: unknown): Trouble {
-  return {
-    code: "CELLKIT_EXECUTION_TOKEN_FILE",
-    sent: "no",
-    next: "same-id",
-    repeat: "reads",
-    what: `the token file ${path} ${problem}`,
-    advice: "write one token of 24 to 4096 visible ASCII characters into it",
+  return fileTrouble(
+    "CELLKIT_EXECUTION_TOKEN_FILE",
+    `the token file ${path} ${problem}`,
+    "write one token of 24 to 4096 visible ASCII characters into it",
     cause,
-  };
+  );
 }
 
 /** The CA file cannot be used: nothing was sent. */
 export function caFileTrouble(path: string, problem: string, cause?: unknown): Trouble {
-  return {
-    code: "CELLKIT_EXECUTION_CA_FILE",
-    sent: "no",
-    next: "same-id",
-    repeat: "reads",
-    what: `the CA file ${path} ${problem}`,
-    advice: "write the complete bundle of PEM certificates into it",
+  return fileTrouble(
+    "CELLKIT_EXECUTION_CA_FILE",
+    `the CA file ${path} ${problem}`,
+    "write the complete bundle of PEM certificates into it",
     cause,
-  };
+  );
 }
 
 /** The client certificate or its key cannot be used: nothing was sent. */
 export function clientCertificateTrouble(path: string, problem: string, cause?: unknown): Trouble {
-  return {
-    code: "CELLKIT_EXECUTION_CLIENT_CERTIFICATE",
-    sent: "no",
-    next: "same-id",
-    repeat: "reads",
-    what: `the client certificate's file ${path} ${problem}`,
-    advice: "write the certificate and its own key, PEM, into the two files",
+  return fileTrouble(
+    "CELLKIT_EXECUTION_CLIENT_CERTIFICATE",
+    `the client certificate's file ${path} ${problem}`,
+    "write the certificate and its own key, PEM, into the two files",
     cause,
-  };
+  );
+}
+
+/** Of a file that is read for each call. It may be mended meanwhile, so reads look again. */
+function fileTrouble(code: LocalCode, what: string, advice: string, cause: unknown): Trouble {
+  return { code, sent: "no", next: "same-id", repeat: "reads", what, advice, cause };
 }
 
 /** An edge wants a client certificate, or another one: nothing was sent. It is tried again for a while, as both sides read their files again. */
