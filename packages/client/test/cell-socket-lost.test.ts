@@ -53,6 +53,8 @@ describe("a close by the peer", () => {
     socket.onreconnecting = ({ attempt, close, delayMs }: CellReconnectingEvent) =>
       seen.push([attempt, close?.code, close?.reason, delayMs]);
     await socket.opened();
+    // Its health agrees, whenever a probe asks.
+    a.health = reason === "node draining" ? 503 : 200;
     (await newest(a)).close(code, reason);
     await until("a connection to B", () => socket.node === b.id && socket.state === "open");
     expect(seen).toEqual([[1, code, reason, 0]]);
@@ -176,7 +178,7 @@ describe("a connection that breaks", () => {
     socket.onreconnecting = ({ close, delayMs }) => {
       if (close !== undefined) delays.push(Math.round(delayMs));
     };
-    await until("seven losses", () => delays.length >= 7, 20_000);
+    await until("seven losses", () => delays.length >= 7);
     expect(delays.slice(0, 7)).toEqual([4, 8, 16, 32, 64, 100, 100]);
   });
 
@@ -194,17 +196,22 @@ describe("a connection that breaks", () => {
     }
     expect(a.sockets).toHaveLength(count);
     const buckets = new Map<number, number>();
+    let longestMs = 0;
     for (const socket of sockets) {
       socket.onreconnecting = ({ delayMs }) => {
         const bucket = Math.floor(delayMs / 100);
         buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1);
+        longestMs = Math.max(longestMs, delayMs);
       };
     }
+    const killedMs = performance.now();
     await a.kill();
     await until("everybody at B", () => b.sockets.length === count, 60_000);
-    // What was planned: when a dial that is due really goes out depends on this machine.
-    expect(Math.max(...buckets.values()) / count).toBeLessThan(inject("size") === "long" ? 0.15 : 0.2);
-    expect(Math.max(...b.timesMs) - Math.min(...b.timesMs)).toBeGreaterThan(500);
+    // What was planned: when a dial that is due really goes out depends on this machine, but none goes out before. A tenth
+    // of them is in each bucket on average; these bounds are missed less than once in 10^10 runs.
+    expect(Math.max(...buckets.values()) / count).toBeLessThan(inject("size") === "long" ? 0.15 : 0.3);
+    expect(longestMs).toBeGreaterThan(500);
+    expect(Math.max(...b.timesMs) - killedMs).toBeGreaterThan(longestMs - 5);
     expect(b.requests).toHaveLength(count);
   }, 120_000);
 
@@ -271,7 +278,7 @@ describe("a node that leaves", () => {
     a.health = 503;
     await until("the node to be unhealthy", () => fleet.nodes[0]?.state === "unhealthy");
     a.health = 200;
-    await until("the node to be admitted", () => fleet.nodes[0]?.state === "admitted", 20_000);
+    await until("the node to be admitted", () => fleet.nodes[0]?.state === "admitted");
     expect([a.closes, a.requests.length, socket.state]).toEqual([[], 1, "open"]);
   });
 
@@ -280,6 +287,7 @@ describe("a node that leaves", () => {
     const fleet = fleetOf([a.url, b.url]);
     const socket = socketTo(fleet, { migrate: false });
     await socket.opened();
+    a.health = 503;
     a.react = () => REFUSAL;
     await socketTo(fleet).opened();
     expect(fleet.nodes[0]?.state).toBe("draining");

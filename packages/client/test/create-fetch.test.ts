@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { attemptsOf } from "../src/attempts.ts";
 import { createFetch } from "../src/create-fetch.ts";
 import { alwaysFirst, failure, fleetOf } from "./support/fleet.ts";
-import { startNode, startRawNode } from "./support/node-server.ts";
+import { startNode, startRawNode, until } from "./support/node-server.ts";
 
 describe("createFetch", () => {
   const bodies: [string, () => NonNullable<RequestInit["body"]>, string, RegExp][] = [
@@ -95,7 +95,7 @@ describe("createFetch", () => {
     await using deaf = await startRawNode((socket) => socket.destroy());
     a.respond = (_seen, response) => response.writeHead(503).end("busy");
     await using fleet = fleetOf([a]);
-    const fetch = createFetch(fleet, { deadlineMs: 200 });
+    const fetch = createFetch(fleet, { deadlineMs: 20_000 });
     expect((await fetch("/", { method: "POST", body: "x" })).status).toBe(503);
     await using broken = fleetOf([deaf]);
     const error = await failure(createFetch(broken)("/", { method: "POST", body: "x" }));
@@ -110,8 +110,10 @@ describe("createFetch", () => {
     const fetch = createFetch(fleet);
     const reason = new RangeError("enough");
     const abort = new AbortController();
-    setTimeout(() => abort.abort(reason), 50);
-    expect(await failure(fetch("/", { signal: abort.signal }))).toBe(reason);
+    const asking = failure(fetch("/", { signal: abort.signal }));
+    await until(() => a.requestCount === 1, "the request");
+    abort.abort(reason);
+    expect(await asking).toBe(reason);
     const late = await failure(fetch("/", { fleet: { deadlineMs: 50 } }));
     expect(late.cause).toMatchObject({ code: "CELLKIT_CLIENT_DEADLINE" });
   });

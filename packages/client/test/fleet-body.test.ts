@@ -3,6 +3,7 @@ import { FormData } from "undici";
 import { describe, expect, inject, it } from "vitest";
 import type { CallOptions } from "../src/options.ts";
 import { alwaysFirst, ask, failure, fleetOf, raw } from "./support/fleet.ts";
+import { holdTimers } from "./support/held-timers.ts";
 import { refusal, startNode, startRawNode, until } from "./support/node-server.ts";
 
 /** Chunks one by one; counts what was pulled. */
@@ -59,8 +60,15 @@ describe("a body", () => {
     await using fleet = fleetOf([a, b], { internals: alwaysFirst });
     const chunks = Array.from({ length: 40 }, (_, index) => String(index % 10).repeat(10_000));
     const { body, pulled, closed } = source(chunks);
-    const wait: CallOptions = { bodyHeadStart: { waitMs: 300 } };
-    const answer = await ask(fleet, { method: "POST", body, fleet: wait });
+    const waitMs = 21_301;
+    const pauses = holdTimers(waitMs);
+    const wait: CallOptions = { bodyHeadStart: { waitMs } };
+    const asking = ask(fleet, { method: "POST", body, fleet: wait });
+    // The refusal ends the first pause; the test ends the second, which the body of an answer needs.
+    await until(() => pauses.length === 2, "the second pause");
+    expect(pulled()).toBe(1);
+    pauses[1]?.();
+    const answer = await asking;
     expect(answer).toMatchObject({ text: "b", classes: ["refused", "answered"] });
     expect(b.seen[0]?.body).toBe(chunks.join(""));
     expect(pulled()).toBe(40);
@@ -159,21 +167,29 @@ describe("a body", () => {
   it("H27 broken off half-way is ambiguous; a small declared one may be called not sent", async () => {
     await using a = await startRawNode((socket) => socket.destroy());
     await using b = await startNode("b");
-    const upload = (): { method: string; body: Readable; headers: Record<string, string> } => ({
+    // The second half is there when the first attempt is over: at its end, or with the connection to B.
+    const upload = (
+      more: Promise<void>,
+    ): { method: string; body: Readable; headers: Record<string, string> } => ({
       method: "POST",
       body: Readable.from(
         (async function* () {
           yield Buffer.alloc(1_000);
-          await new Promise((resolve) => setTimeout(resolve, 100));
+          await more;
           yield Buffer.alloc(1_000);
         })(),
       ),
       headers: { "content-length": "2000" },
     });
     await using fleet = fleetOf([a, b], { internals: alwaysFirst });
-    expect(await failure(ask(fleet, upload()))).toMatchObject({ code: "CELLKIT_CLIENT_AMBIGUOUS" });
+    const over = Promise.withResolvers<void>();
+    expect(await failure(ask(fleet, upload(over.promise)))).toMatchObject({
+      code: "CELLKIT_CLIENT_AMBIGUOUS",
+    });
+    over.resolve();
     const fleetOptions = { incompleteUploadSafeBelowBytes: 1_048_576 };
-    expect(await ask(fleet, { ...upload(), fleet: fleetOptions })).toMatchObject({
+    const atB = until(() => b.sockets.size > 0, "the connection to B");
+    expect(await ask(fleet, { ...upload(atB), fleet: fleetOptions })).toMatchObject({
       text: "b",
       classes: ["not-sent", "answered"],
     });

@@ -8,7 +8,7 @@ const script = fileURLToPath(new URL("fixtures/leave.ts", import.meta.url));
 async function run(scenario: string): Promise<string> {
   const child = spawn(process.execPath, ["--conditions=@cellkit/source", script, scenario], {
     stdio: ["ignore", "pipe", "inherit"],
-    timeout: 20_000,
+    timeout: 45_000,
   });
   let printed = "";
   child.stdout.on("data", (chunk: Buffer) => {

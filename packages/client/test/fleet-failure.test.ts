@@ -1,15 +1,16 @@
 import { connect } from "node:net";
 import { errors } from "undici";
 import { describe, expect, it } from "vitest";
+import { closedPort } from "./support/closed-port.ts";
 import { alwaysFirst, ask, failure, fleetOf, raw } from "./support/fleet.ts";
-import { closedPort, startNode, startRawNode } from "./support/node-server.ts";
+import { startNode, startRawNode } from "./support/node-server.ts";
 
 /** A node that closes the connection as soon as it has a request. */
 const startDeafNode = () => startRawNode((socket) => socket.destroy());
 
 describe("a request that did not get through", () => {
   it("H14 POST to a closed port is sent to another node, free", async () => {
-    const gone = { url: `http://127.0.0.1:${await closedPort()}` };
+    await using gone = await closedPort();
     await using b = await startNode("b");
     await using fleet = fleetOf([gone, b], { internals: alwaysFirst });
     const answer = await ask(fleet, { method: "POST", body: "x" });

@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Dispatcher } from "undici";
+import { onTestFinished } from "vitest";
 import { type Attempt, attemptsOf } from "../../src/attempts.ts";
 import { Fleet } from "../../src/fleet.ts";
 import type { FleetDispatchOptions, FleetOptions } from "../../src/options.ts";
@@ -43,6 +45,23 @@ export async function failure(
     throw new TypeError(`rejected with ${String(error)}, not an Error`);
   }
   throw new TypeError("it did not reject");
+}
+
+/** A retry as a fleet planned it. */
+export interface PlannedRetry {
+  readonly class: string;
+  readonly from: string;
+  readonly free: boolean;
+  readonly delayMs: number;
+}
+
+/** The retries that are planned during the test. How long one really waits depends on the machine, too. */
+export function plannedRetries(): PlannedRetry[] {
+  const planned: PlannedRetry[] = [];
+  const listener = (message: unknown): void => void planned.push(message as PlannedRetry);
+  subscribe("fleet:retry", listener);
+  onTestFinished(() => void unsubscribe("fleet:retry", listener));
+  return planned;
 }
 
 /** Chance that always picks the first candidate first, so that a test knows which node is asked. */

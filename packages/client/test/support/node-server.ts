@@ -160,16 +160,8 @@ export async function startRawNode(
   return node;
 }
 
-/** A loopback port on which nobody listens. */
-export async function closedPort(): Promise<number> {
-  const server = createTcpServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** Waits until `check` is true, for at most `timeoutMs`. */
-export async function until(check: () => boolean, what: string, timeoutMs = 10_000): Promise<void> {
+export async function until(check: () => boolean, what: string, timeoutMs = 30_000): Promise<void> {
   const endMs = performance.now() + timeoutMs;
   while (!check()) {
     if (performance.now() > endMs) throw new Error(`${what}: not within ${timeoutMs} ms`);

@@ -160,15 +160,6 @@ export class RawServer {
   }
 }
 
-/** A port nobody listens on. */
-export async function closedPort(): Promise<string> {
-  const server = createTcpServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `http://127.0.0.1:${port}`;
-}
-
 /** A TCP relay that can freeze: what is connected then passes nothing on, either way, and nothing is closed. */
 export class FreezingRelay {
   readonly #raw: RawServer;
@@ -212,7 +203,7 @@ export class FreezingRelay {
 }
 
 /** Waits until the condition holds, looking every few milliseconds; fails after the deadline with what was waited for. */
-export async function until(what: string, condition: () => boolean, deadlineMs = 10_000): Promise<void> {
+export async function until(what: string, condition: () => boolean, deadlineMs = 30_000): Promise<void> {
   const endMs = performance.now() + deadlineMs;
   while (!condition()) {
     if (performance.now() > endMs) throw new Error(`waited ${deadlineMs} ms for: ${what}`);

@@ -6,12 +6,16 @@ import { Fleet } from "../../src/fleet.ts";
 import type { FleetOptions } from "../../src/options.ts";
 import { SocketNodeServer } from "./socket-node.ts";
 
+/** What is to succeed may take its time, on a machine that does something else for seconds. */
+const PATIENT: CellSocketOptions = { closeTimeoutMs: 20_000, handshakeTimeoutMs: 20_000 };
+
 let opened: AsyncDisposable[] = [];
 
 afterEach(async () => {
-  const things = opened.reverse();
+  const things = opened;
   opened = [];
-  for (const thing of things) await thing[Symbol.asyncDispose]();
+  // All at once: a socket whose peer says nothing is over when its node is gone, without a wait for its goodbye.
+  await Promise.all(things.map((thing) => thing[Symbol.asyncDispose]()));
 });
 
 /** Disposes of the thing after the test. */
@@ -42,7 +46,7 @@ export function socketTo(
   options: CellSocketOptions = {},
   target: SocketTarget = "/room?x=1",
 ): CellSocket {
-  return keep(new CellSocket(fleet, target, { closeTimeoutMs: 200, ...options }));
+  return keep(new CellSocket(fleet, target, { ...PATIENT, ...options }));
 }
 
 /** Names of all events but messages, in the order in which they came. */
