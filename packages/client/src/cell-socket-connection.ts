@@ -42,6 +42,7 @@ export class Connection {
   readonly #keepalive: Keepalive | undefined;
   #listener: ConnectionListener | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #turn: NodeJS.Immediate | undefined;
   #dueMs = Number.POSITIVE_INFINITY;
   #error: Error | undefined;
   #ended: { code: number; reason: string } | undefined;
@@ -173,14 +174,19 @@ export class Connection {
     if (dueMs === Number.POSITIVE_INFINITY || this.#listener === undefined) return;
     this.#dueMs = dueMs;
     const delayMs = Math.max(0, Math.ceil(dueMs - this.#parts.now()));
-    this.#timer = setTimeout(() => this.#wake(dueMs), delayMs);
+    // Timers come before what has arrived when the loop was held up: an answer that lies there is read before it is missed.
+    this.#timer = setTimeout(() => {
+      this.#turn = setImmediate(() => this.#wake(dueMs));
+    }, delayMs);
     // The open connection holds the process, not its timer.
     this.#timer.unref();
   }
 
   #disarm(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#turn);
     this.#timer = undefined;
+    this.#turn = undefined;
     this.#dueMs = Number.POSITIVE_INFINITY;
   }
 

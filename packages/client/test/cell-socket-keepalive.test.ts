@@ -135,6 +135,24 @@ describe("this process itself", () => {
     expect(a.requests).toHaveLength(1);
   });
 
+  it("stands still until just after a deadline without missing the answer that came before it", async () => {
+    const a = await startNode();
+    const still = new Int32Array(new SharedArrayBuffer(4));
+    let pings = 0;
+    a.accepted = (socket) => {
+      socket.on("message", () => {
+        socket.send("pong");
+        pings += 1;
+        if (pings === 1) Atomics.wait(still, 0, 0, 340);
+      });
+    };
+    const socket = socketTo(fleetOf([a.url]), { keepalive: { intervalMs: 200, timeoutMs: 300 } });
+    const events = eventsOf(socket);
+    await until("more pings", () => pings >= 2);
+    expect(events).toEqual(["open"]);
+    expect(a.requests).toHaveLength(1);
+  });
+
   it("pauses reading for long without a false timeout (W24)", async () => {
     const a = await pongingNode();
     const socket = socketTo(fleetOf([a.url]), { keepalive: { intervalMs: 10, timeoutMs: 300 } });
