@@ -49,6 +49,6 @@ it("a node with a profile that gives temporary credentials serves its cells", as
       ({ status }) => status === 200,
       () => false,
     );
-  await node.until("healthy", isHealthy, 30_000);
+  await node.until("healthy", isHealthy, 120_000);
   expect((await fetch(`${url}/rooms/a/boot`)).status).toBe(200);
 });

@@ -119,9 +119,9 @@ it("the owner drains: each socket gets one close frame, 1012, and its cell answe
 it("the owner is killed: each socket gets one close frame, 1012 owner unavailable", async () => {
   const sockets = await openSockets("killed");
   await nodes[0]?.kill();
-  const closes = await Promise.all(sockets.map((socket) => socket.closes(40_000)));
+  const closes = await Promise.all(sockets.map((socket) => socket.closes(90_000)));
   for (const frames of closes) expect(frames).toEqual([[1012, "owner unavailable"]]);
-}, 60_000);
+});
 
 it("the owner is killed within an answer: its reader fails, and the call is not made again", async () => {
   await openRoom(nodes[0], "endless");
@@ -140,7 +140,7 @@ it("the owner is killed within an answer: its reader fails, and the call is not 
     calls: number;
   };
   expect(calls).toBe(1);
-}, 60_000);
+});
 
 it("a node that drains keeps serving peers until its workerd has left", async () => {
   await openRoom(nodes[2], "served");
@@ -154,9 +154,10 @@ it("a drain waits for a call in a tunnel, and not for a tunnel that is kept for 
   const { fleet: small, nodes: one } = await Fleet.start(1, { project: roomsProject });
   await using _ = small;
   let [node] = one as [TestNode];
-  // Until its lease is gone nobody ends workerd, which by itself takes 5 s: on a busy machine the one may be as long.
+  // Until its lease is gone nobody ends workerd, which by itself takes 5 s: on a busy machine the one may be as long. A node
+  // that waited for the tunnel would never end it.
   const ends: unknown[] = [];
-  while (ends.length < 3 && !ends.includes("SIGKILL")) {
+  while (ends.length < 12 && !ends.includes("SIGKILL")) {
     await using client = await clientThrough(small, node);
     await (await client.fetch(room("idle"), "http://rooms/")).text();
     await until("idle tunnel", () => client.counts().idle === 1);
@@ -174,7 +175,7 @@ it("a drain waits for a call in a tunnel, and not for a tunnel that is kept for 
   const exit = next.drain();
   expect((await call).status).toBe(200);
   expect((await exit).code).toBe(0);
-}, 90_000);
+});
 
 it("every node drains and comes back while calls go on: none fails", async () => {
   await using client = new PeerClient({ store: fleet.bucket, key: await keyOf(fleet), self: "tester" });
@@ -199,8 +200,8 @@ it("every node drains and comes back while calls go on: none fails", async () =>
     nodes[index] = await fleet.node(index);
     await nodes[index]?.ready();
   }
+  await until("a hundred calls", () => count > 100, 60_000);
   done = true;
   await Promise.all(working);
   expect(failures).toEqual([]);
-  expect(count).toBeGreaterThan(100);
-}, 90_000);
+});

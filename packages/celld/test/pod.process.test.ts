@@ -10,6 +10,8 @@ import { freePort } from "./support/free-port.ts";
 
 let fleet: Fleet;
 const pods: DaemonProcess[] = [];
+/** What the pods printed. */
+const lines: Record<string, string[]> = {};
 
 beforeAll(async () => {
   fleet = await Fleet.open();
@@ -26,8 +28,11 @@ async function startPod(name: string): Promise<string> {
   const [publicPort, internalPort] = [await freePort(), await freePort()];
   const bucket = `${fleet.store.bucketName}/fleet`;
   const { command, args } = celldCommand();
+  const printed: string[] = [];
+  lines[name] = printed;
   const pod = new DaemonProcess(name, {
     command,
+    onLine: (line) => void printed.push(line),
     args: [...args, "--bucket", bucket, "--listen", `0.0.0.0:${publicPort}`],
     env: {
       PATH: process.env["PATH"],
@@ -63,7 +68,7 @@ async function startPod(name: string): Promise<string> {
       ({ status }) => status === 200,
       () => false,
     );
-  await pod.until("ready", probe, 30_000);
+  await pod.until("ready", probe, 120_000);
   return url;
 }
 
@@ -73,7 +78,7 @@ it("two pods become ready and serve each other's cells", async () => {
   for (const url of [one, other]) boots.push(await (await fetch(`${url}/rooms/a/boot`)).json());
   expect(boots[0]).toEqual({ boot: expect.any(String) });
   expect(boots[1]).toEqual(boots[0]);
-  const warned = pods[0]?.lastLines.filter((line) => line.includes("has no effect")) ?? [];
+  const warned = lines["chat-celld-0"]?.filter((line) => line.includes("has no effect")) ?? [];
   expect(warned.filter((line) => line.includes("is not a variable"))).toEqual([]);
   expect(warned).toHaveLength(10);
 });

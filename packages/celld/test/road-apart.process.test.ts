@@ -38,7 +38,7 @@ describe.skipIf(missing !== undefined)(`nodes in network namespaces${why}`, () =
   /** Whether a node serves a cell. A call that is not answered at all within the bound throws. */
   async function serves(node: TestNode, cell: string): Promise<boolean> {
     const answer = await fetch(`${node.publicUrl}/cells/${cell}/facts`, {
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(60_000),
     });
     await answer.body?.cancel();
     expect([200, 500]).toContain(answer.status);

@@ -19,9 +19,9 @@ import { kinds, MirrorLoad, mirrorProject } from "./support/mirror-load.ts";
 import type { TestNode } from "./support/test-node.ts";
 import { until } from "./support/until.ts";
 
-const callBoundMs = 20_000;
+const callBoundMs = 60_000;
 /** Nodes read the keys every 5 s. */
-const stepBoundMs = 20_000;
+const stepBoundMs = 60_000;
 
 let fleet: Fleet;
 let nodes: TestNode[];

@@ -6,12 +6,13 @@ import { mirrorProject, secret } from "./support/mirror-load.ts";
 import { RawClient } from "./support/raw-client.ts";
 import { SocketClient } from "./support/socket-client.ts";
 import type { TestNode } from "./support/test-node.ts";
+import { timed } from "./support/timed.ts";
 import { until } from "./support/until.ts";
 
 /** workerd's lease. */
 const leaseMs = 20_000;
 /** What a killed owner's cells take to open elsewhere; less when celld proves the death, which a frozen one cannot. */
-const takeOverBoundMs = leaseMs + 5_000;
+const takeOverBoundMs = leaseMs + 40_000;
 
 let fleet: Fleet;
 let nodes: TestNode[];
@@ -41,14 +42,21 @@ async function factsAt(node: TestNode, cell: string): Promise<Facts> {
   return body as unknown as Facts;
 }
 
-/** Reads a body to its end; answers what came and whether the end was a whole one. */
-async function readAll(answer: Response): Promise<{ text: string; failed: boolean }> {
-  let text = "";
-  try {
-    for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) text += chunk;
-    return { text, failed: false };
-  } catch {
-    return { text, failed: true };
+/** What has come of a body that is read to its end. */
+class Reading {
+  text = "";
+  /** Whether the end was a whole one. */
+  readonly end: Promise<"whole" | "failed">;
+
+  constructor(answer: Response) {
+    this.end = this.#read(answer).then(
+      () => "whole",
+      () => "failed",
+    );
+  }
+
+  async #read(answer: Response): Promise<void> {
+    for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) this.text += chunk;
   }
 }
 
@@ -80,7 +88,7 @@ it("an owner is killed in the middle of an answer and of an upload: both fail, n
   for (const cell of ["read", "sent"]) expect((await factsAt(owner, cell)).runs).toEqual([]);
   const answer = await fetch(`${ingress.publicUrl}/cells/read/stream?ms=20`);
   expect(answer.status).toBe(200);
-  const read = readAll(answer);
+  const read = new Reading(answer);
   let stopped = false;
   const upload = fetch(`${ingress.publicUrl}/cells/sent/upload`, {
     method: "POST",
@@ -98,12 +106,13 @@ it("an owner is killed in the middle of an answer and of an upload: both fail, n
   );
   await until("upload under way", async () => (await factsAt(owner, "sent")).runs.length === 1);
   await until("answer under way", async () => (await factsAt(owner, "read")).runs.length === 1);
+  await until("first line", () => read.text.includes("\n"));
 
   await owner.kill();
-  const { text, failed } = await read;
+  const end = await read.end;
   stopped = true;
-  expect(failed).toBe(true);
-  expect(text).toMatch(new RegExp(`^(${secret} \\d+\n)+`));
+  expect(end).toBe("failed");
+  expect(read.text).toMatch(new RegExp(`^(${secret} \\d+\n)+`));
   expect([500, 502, 503, "failed"]).toContain(await upload);
 
   // Its celld starts again and proves it dead, so that its cells need not wait for the lease.
@@ -150,32 +159,34 @@ it.runIf(inject("size") === "long")(
     const socket = await SocketClient.open(`${ingress.publicUrl}/cells/frozen/socket`);
     const pids = [owner.process.pid ?? 0, await owner.workerdPid()];
     for (const pid of pids) process.kill(pid, "SIGSTOP");
-    const frozenMs = performance.now();
     // Calls from before the end of the lease, one by one: each has the whole bound for itself.
     const call = async () => {
-      const beganMs = performance.now();
-      const answer = await fetch(`${ingress.publicUrl}/cells/frozen/facts`, {
-        signal: AbortSignal.timeout(leaseMs + 10_000),
-      }).catch(() => undefined);
-      await answer?.body?.cancel();
-      return { status: answer?.status, tookMs: performance.now() - beganMs };
+      const { value, ownMs } = await timed(async () => {
+        const answer = await fetch(`${ingress.publicUrl}/cells/frozen/facts`, {
+          signal: AbortSignal.timeout(leaseMs + 60_000),
+        }).catch(() => undefined);
+        await answer?.body?.cancel();
+        return answer?.status;
+      });
+      return { status: value, ownMs };
     };
     const calls = Array.from({ length: 4 }, async (_, index) => {
       await new Promise((resolve) => setTimeout(resolve, index * 4_000));
       return await call();
     });
-    for (const { status, tookMs } of await Promise.all(calls)) {
+    const { value: ended, ownMs } = await timed(() => Promise.all(calls));
+    for (const { status, ownMs } of ended) {
       expect([200, 500, 502, 503]).toContain(status);
-      expect(tookMs).toBeLessThan(leaseMs + 2_000);
+      expect(ownMs).toBeLessThan(leaseMs + 2_000);
     }
-    expect(performance.now() - frozenMs).toBeLessThan(leaseMs + 4_000);
+    expect(ownMs).toBeLessThan(leaseMs + 4_000);
     const again = await call();
     expect(again.status).toBe(200);
-    expect(again.tookMs).toBeLessThan(1_000);
-    expect((await socket.closed(1_000)).code).toBe(1012);
+    expect(again.ownMs).toBeLessThan(1_000);
+    expect((await socket.closed()).code).toBe(1012);
 
     for (const pid of pids) process.kill(pid, "SIGCONT");
-    const exit = await until("exit of the thawed node", () => owner.process.exit, 20_000);
+    const exit = await until("exit of the thawed node", () => owner.process.exit, 60_000);
     expect(exit).toEqual({ code: 3, signal: null });
     expect((await call()).status).toBe(200);
   },
@@ -191,7 +202,7 @@ it.runIf(inject("size") === "long")(
     await factsAt(ingress, "half-frozen");
     const call = async () => {
       const answer = await fetch(`${ingress.publicUrl}/cells/half-frozen/facts`, {
-        signal: AbortSignal.timeout(leaseMs + 15_000),
+        signal: AbortSignal.timeout(leaseMs + 60_000),
       });
       await answer.body?.cancel();
       return answer.status;
@@ -204,7 +215,7 @@ it.runIf(inject("size") === "long")(
     } finally {
       process.kill(pid, "SIGCONT");
     }
-    await until("answer of the thawed node", async () => (await call()) === 200, 20_000);
+    await until("answer of the thawed node", async () => (await call()) === 200, 60_000);
     expect(owner.process.exit).toBeUndefined();
   },
 );

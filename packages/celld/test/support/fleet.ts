@@ -15,7 +15,9 @@ import {
 } from "@cellkit/peer";
 import { openRelay } from "../../src/open-relay.ts";
 import { freePort } from "./free-port.ts";
+import { processesOf } from "./processes.ts";
 import { TestNode } from "./test-node.ts";
+import { until } from "./until.ts";
 
 /** The Worker of most tests: rooms with SQLite and sockets. */
 export const chatProject = fileURLToPath(new URL("../../../../examples/chat", import.meta.url));
@@ -157,6 +159,8 @@ export class Fleet implements AsyncDisposable {
     await road?.keyring.close();
     await this.bucket.close();
     await this.store.close();
+    // The workerd of a killed node may still write for a moment.
+    await until("end of all processes", async () => (await processesOf(this.directory)).length === 0, 60_000);
     await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
   }
 }

@@ -1,7 +1,7 @@
 // A TCP proxy before a node's internal listener that reads along and, when it is told to, changes what it passes on.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { isForHead, type Random, type Stroke, strike, turned } from "./tamper.ts";
+import { canStrike, isForHead, type Random, type Stroke, strike, turned } from "./tamper.ts";
 
 /** Towards the node that listens, or towards the one that dialled. */
 export type Direction = "to-node" | "to-dialler";
@@ -117,7 +117,7 @@ export class ManInTheMiddle implements AsyncDisposable {
         release([chunk, held]);
         return;
       }
-      const armed = this.#due(direction, chunk.length, isFirst);
+      const armed = this.#due(direction, chunk, isFirst);
       isFirst = false;
       if (armed === undefined) {
         before = chunk;
@@ -146,12 +146,13 @@ export class ManInTheMiddle implements AsyncDisposable {
   }
 
   /** The attack that this chunk is for. */
-  #due(direction: Direction, bytes: number, isFirst: boolean): Armed | undefined {
+  #due(direction: Direction, chunk: Uint8Array, isFirst: boolean): Armed | undefined {
     const armed = this.#armed;
     if (armed?.attack.direction !== direction) return undefined;
     const atHead = isForHead(armed.attack.stroke);
     if (atHead !== isFirst) return undefined;
-    armed.leftBytes -= bytes;
+    if (!canStrike(armed.attack.stroke, chunk)) return undefined;
+    armed.leftBytes -= chunk.length;
     if (!atHead && armed.leftBytes > 0) return undefined;
     this.#armed = undefined;
     return armed;

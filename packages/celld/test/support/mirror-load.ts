@@ -26,16 +26,16 @@ export class MirrorLoad {
   readonly wrong: string[] = [];
   readonly #node: TestNode;
   readonly #cell: string;
-  readonly #callBoundMs: number;
+  /** How long a call waits for its answer. */
+  callBoundMs: number;
   #running = true;
   readonly #work: Promise<void>[];
 
-  /** @param callBoundMs how long a call waits for its answer */
   constructor(node: TestNode, cell: string, callBoundMs: number) {
     this.#node = node;
     this.#cell = cell;
-    this.#callBoundMs = callBoundMs;
-    const socket = new SocketCalls(`${node.publicUrl}/cells/${cell}/socket`, callBoundMs);
+    this.callBoundMs = callBoundMs;
+    const socket = new SocketCalls(`${node.publicUrl}/cells/${cell}/socket`, () => this.callBoundMs);
     this.#work = [
       this.#repeat("fetch", () => this.#post("fetch")),
       this.#repeat("rpc", () => this.#post("rpc")),
@@ -63,7 +63,7 @@ export class MirrorLoad {
       const answer = await fetch(`${this.#node.publicUrl}/cells/${this.#cell}/${action}`, {
         method: "POST",
         body,
-        signal: AbortSignal.timeout(this.#callBoundMs),
+        signal: AbortSignal.timeout(this.callBoundMs),
       });
       const text = await answer.text();
       if (answer.status === 200 && text === body) return right;
@@ -78,11 +78,11 @@ export class MirrorLoad {
 /** Messages over a socket that is opened again when it was closed. */
 class SocketCalls {
   readonly #url: string;
-  readonly #boundMs: number;
+  readonly #boundMs: () => number;
   #socket: WebSocket | undefined;
   #heard: (message: string | undefined) => void = () => undefined;
 
-  constructor(url: string, boundMs: number) {
+  constructor(url: string, boundMs: () => number) {
     this.#url = url.replace(/^http/, "ws");
     this.#boundMs = boundMs;
   }
@@ -122,7 +122,7 @@ class SocketCalls {
   /** The next message; undefined when the socket closes before, or none comes in time. */
   #next(): Promise<string | undefined> {
     return new Promise((resolve) => {
-      const late = setTimeout(() => resolve(undefined), this.#boundMs);
+      const late = setTimeout(() => resolve(undefined), this.#boundMs());
       this.#heard = (message) => {
         clearTimeout(late);
         resolve(message);

@@ -129,7 +129,7 @@ export class TunnelledSocket {
   }
 
   /** The close frames that have come once the connection has ended: code and reason. */
-  async closes(boundMs = 20_000): Promise<[number, string][]> {
+  async closes(boundMs = 60_000): Promise<[number, string][]> {
     await until("end of a tunnelled socket", () => this.#ended, boundMs);
     return this.frames
       .filter(({ opcode }) => opcode === 8)

@@ -52,7 +52,7 @@ export class RawClient {
   }
 
   /** Waits for the peer's FIN; answers everything received. Fails on a reset. */
-  async finish(boundMs = 10_000): Promise<string> {
+  async finish(boundMs = 30_000): Promise<string> {
     await until("FIN", () => this.ended || this.closed, boundMs);
     if (this.error !== undefined) throw new Error(`${this.error} after ${JSON.stringify(this.text)}`);
     return this.text;

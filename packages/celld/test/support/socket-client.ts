@@ -53,7 +53,7 @@ export class SocketClient {
   }
 
   /** Waits until it is closed. */
-  closed(boundMs = 10_000): Promise<SocketClose> {
+  closed(boundMs = 30_000): Promise<SocketClose> {
     return until("close of a socket", () => this.close, boundMs);
   }
 

@@ -13,6 +13,13 @@ export function isForHead(stroke: Stroke): boolean {
   return headStrokes.some((each) => each === stroke);
 }
 
+/** Whether a chunk has what a stroke is at: a head may be one that refuses the tunnel. */
+export function canStrike(stroke: Stroke, chunk: Uint8Array): boolean {
+  const text = Buffer.from(chunk).toString("latin1");
+  if (stroke === "strip-offer" || stroke === "strip-answer") return offer.test(text);
+  return stroke !== "spoil-head" || /[0-9a-f]{32}/.test(text);
+}
+
 /** Numbers from 0 (inclusive) to 1 (exclusive). */
 export type Random = () => number;
 
@@ -22,6 +29,8 @@ export interface Struck {
   readonly held?: Uint8Array;
   readonly ends?: boolean;
 }
+
+const offer = /^x-cellkit-records:.*\r\n/im;
 
 /** Most bytes that one stroke drops, repeats or inserts. */
 const mostBytes = 64;
@@ -48,7 +57,7 @@ export function strike(stroke: Stroke, chunk: Uint8Array, before: Uint8Array, ra
       return { passed: [head], ends: true };
     case "strip-offer":
     case "strip-answer":
-      return { passed: [withoutField(chunk, "x-cellkit-records")] };
+      return { passed: [withoutOffer(chunk)] };
     case "spoil-head":
       return { passed: [spoiled(chunk, random)] };
   }
@@ -71,11 +80,8 @@ function flipped(chunk: Uint8Array, at: number, random: Random): Uint8Array {
   return changed;
 }
 
-function withoutField(chunk: Uint8Array, name: string): Uint8Array {
-  const text = Buffer.from(chunk).toString("latin1");
-  const stripped = text.replace(new RegExp(`^${name}:.*\r\n`, "im"), "");
-  if (stripped === text) throw new TypeError(`no field ${name} to strip from ${text}`);
-  return Buffer.from(stripped, "latin1");
+function withoutOffer(chunk: Uint8Array): Uint8Array {
+  return Buffer.from(Buffer.from(chunk).toString("latin1").replace(offer, ""), "latin1");
 }
 
 /** Another digit in one of the values that the two ends made: signature, digest, nonces, proof. */
