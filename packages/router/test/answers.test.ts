@@ -1,19 +1,17 @@
 // How answers reach their callers.
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { holdSocketTimeouts, holdTime } from "./support/held-time.ts";
 import { openSocket, received } from "./support/open-socket.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, tokens } from "./support/router.ts";
 import { jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
 import { until } from "./support/until.ts";
+import { watchSockets } from "./support/watched-sockets.ts";
 
 const unauthorized =
   'HTTP/1.1 401 OK\r\nContent-Type: application/json\r\nContent-Length: 24\r\nConnection: close\r\n\r\n{"error":"unauthorized"}';
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe("an answer", () => {
   it("of the router's own is written to the byte", async () => {
@@ -29,7 +27,7 @@ describe("an answer", () => {
     async (_when, isLate) => {
       await using router = await openTestRouter([await ScriptedBackend.open()]);
       // The moment in which the router discards what comes is over when the test says.
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      holdTime();
       for (let round = 0; round < 5; round += 1) {
         const socket = await openSocket(router.port, { allowHalfOpen: true });
         const errors: Error[] = [];
@@ -53,7 +51,7 @@ describe("an answer", () => {
 
   it("ends our side at once, and the connection 100 ms later, though the caller keeps its own open", async () => {
     await using router = await openTestRouter([await ScriptedBackend.open()]);
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    holdTime();
     const socket = await openSocket(router.port, { allowHalfOpen: true });
     const text = received(socket);
     socket.write(bodiless("GET", "/", "x"));
@@ -63,11 +61,13 @@ describe("an answer", () => {
     await wait(5);
     expect(router.router.counts().connections).toBe(1);
     vi.advanceTimersByTime(1);
-    await until("the end", () => router.router.counts().connections === 0, 3_000);
+    await until("the end", () => router.router.counts().connections === 0);
     socket.destroy();
   });
 
   it("is followed by at most 64 KiB that are thrown away", async () => {
+    // The moment for it does not end.
+    holdTime();
     await using router = await openTestRouter([await ScriptedBackend.open()]);
     const socket = await openSocket(router.port, { allowHalfOpen: true });
     socket.on("error", () => undefined);
@@ -75,7 +75,7 @@ describe("an answer", () => {
     socket.write(bodiless("GET", "/", "x"));
     await text;
     const feed = setInterval(() => socket.destroyed || socket.write("x".repeat(16_384)), 1);
-    await until("the end", () => router.router.counts().connections === 0, 1_000);
+    await until("the end", () => router.router.counts().connections === 0);
     clearInterval(feed);
     socket.destroy();
   });
@@ -98,12 +98,14 @@ describe("an answer", () => {
       request.path === "/v1/executions/run-1" ? jsonAnswer(200, record) : willing(request, socket),
     );
     await using router = await openTestRouter([backend], { limits: { operationMs: 500 } });
+    const timeouts = holdSocketTimeouts();
     await router.submit("run-1");
     const socket = await openSocket(router.port);
     socket.on("error", () => undefined).pause();
     socket.write(bodiless("GET", "/v1/executions/run-1"));
     await until("the answer", () => backend.calls.length === 3 && router.router.counts().running === 0);
-    await until("the end", () => router.router.counts().connections === 0, 3_000);
+    await until("a wait for the caller", () => timeouts.expire(500) === 1);
+    await until("the end", () => router.router.counts().connections === 0);
     expect(router.events.at(-1)).toMatchObject({ kind: "request", route: "read", status: undefined });
     socket.destroy();
   });
@@ -121,7 +123,7 @@ describe("an answer", () => {
     await until("the answer", () => backend.calls.length === 3 && router.router.counts().running === 0);
     expect((await router.read("/v1/executions/run-1"))?.status).toBe(503);
     slow.destroy();
-    await until("the end", () => router.router.counts().connections === 0, 3_000);
+    await until("the end", () => router.router.counts().connections === 0);
     expect((await router.read("/v1/executions/run-1"))?.status).toBe(200);
   });
 
@@ -137,9 +139,11 @@ describe("an answer", () => {
     });
     await using router = await openTestRouter([backend], { limits: { totalAnswerBytes: 1_000_000 } });
     await router.submit("run-1");
+    const { made } = watchSockets();
     const first = router.read("/v1/executions/run-1");
-    await until("the first read", () => backend.calls.length === 3);
-    await new Promise((next) => setTimeout(next, 100));
+    await until("the first answer but for its end", () =>
+      made.some(({ remotePort, bytesRead }) => remotePort === backend.port && bytesRead > record.length),
+    );
     const second = await router.read("/v1/executions/run-1");
     held.resolve();
     expect([second?.status, (await first)?.status]).toEqual([503, 200]);

@@ -62,6 +62,9 @@ describe.runIf(hasOpenssl())("--tls-cert", () => {
   it("a pair that comes while the router starts is in use soon after, and the metrics tell so", async () => {
     const [first, second] = [makeSelfSigned(directory, "first"), makeSelfSigned(directory, "second")];
     const ca = await Promise.all([first, second].map(({ certPath }) => readFile(certPath)));
+    // The files are looked at again when the test says.
+    const clock = vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    releases.push(() => clock.useRealTimers());
     const router = await start({ tlsCert: first.certPath, tlsKey: first.keyPath }, (part) => {
       // The pair is read before the router is made, and watched after.
       if (part !== "the router") return;
@@ -77,6 +80,7 @@ describe.runIf(hasOpenssl())("--tls-cert", () => {
         });
       });
     expect(await shown()).toBe("first");
+    vi.advanceTimersByTime(1_000);
     await until("the new pair", () => router.lines.some(({ msg }) => msg === "new certificate in use"));
     expect(await shown()).toBe("second");
     const metrics = await router.metrics();

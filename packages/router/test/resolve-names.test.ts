@@ -36,8 +36,6 @@ it.each([
 it.runIf(inject("size") === "long")("a server that says nothing is given up after two tries", async () => {
   await using server = await DnsServer.open();
   server.state = { kind: "silent" };
-  const startedMs = performance.now();
   await expect(asked(server)).rejects.toMatchObject({ code: "ETIMEOUT" });
-  expect(performance.now() - startedMs).toBeLessThan(5_000);
   expect(server.questionCount).toBe(4);
 });

@@ -17,7 +17,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const config: LedgerConfig = {
   requireExistingLedger: false,
-  ledgerLockMs: 100,
+  ledgerLockMs: 60_000,
   trustDirectoryTimes: false,
   region: "us-east-1",
 } as LedgerConfig;

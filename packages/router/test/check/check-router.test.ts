@@ -122,7 +122,7 @@ describe("backends", () => {
       name.startsWith("backend "),
     );
     expect(found.map(({ name }) => name)).toEqual(list.map((origin) => `backend ${origin}`));
-    expect(found[0]?.detail).toMatch(/cannot be connected to \((ENOTFOUND|EAI_AGAIN)\)$/);
+    expect(found[0]?.detail).toMatch(/cannot be connected to \((ENOTFOUND|EAI_AGAIN|ETIMEOUT|ESERVFAIL)\)$/);
     expect(found[1]?.detail).toMatch(/cannot be connected to \(ECONNREFUSED\)$/);
   });
 

@@ -1,6 +1,7 @@
 // A router in this process, for tests.
 import { openPosixLedger } from "@cellkit/ledger";
 import { createBackendList, createCredentialFiles, createRouter } from "../../src/index.ts";
+import { patientLimits } from "./router.ts";
 import type { RouterUnderTest, VectorPlace } from "./vector-run.ts";
 
 /** Opens a router for a case of the vectors. */
@@ -9,7 +10,7 @@ export async function startLocalRouter(place: VectorPlace): Promise<RouterUnderT
   // Whoever made the case with a held lock counts on a bounded wait; the bound itself is the ledger's to test.
   const ledger = await openPosixLedger({
     directory: place.ledgerDirectory,
-    lockTimeoutMs: 200,
+    lockTimeoutMs: place.isLocked ? 200 : 60_000,
     ...(capacity !== undefined && { capacity }),
   });
   const router = createRouter({
@@ -19,6 +20,7 @@ export async function startLocalRouter(place: VectorPlace): Promise<RouterUnderT
         ? { origins: async () => [] }
         : createBackendList({ origins: place.backends }),
     tokens: createCredentialFiles(place.tokenFiles),
+    limits: patientLimits,
   });
   const { port } = await router.listen({ host: "127.0.0.1", port: 0 });
   return {

@@ -42,7 +42,7 @@ const routerHost = "127.0.0.5";
 const dispatcherHosts = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
 
 /** Every call has an end, and every execution, too, within this time. */
-const settledMs = 30_000;
+const settledMs = 60_000;
 
 /** A plane of a test. */
 export class Plane implements AsyncDisposable {
@@ -171,9 +171,9 @@ export class Plane implements AsyncDisposable {
         async () => {
           const { text } = await router.internal("/metrics");
           this.answers.add(text);
-          return text.includes("\nrouter_backends 3\n");
+          return text.includes("\nrouter_backends 3\n") && text.includes("\nrouter_replicas 2\n");
         },
-        15_000,
+        60_000,
       );
     }
   }

@@ -105,7 +105,7 @@ export class RouterProcess {
     const ready = await until(
       "router that is ready",
       () => this.logFrom(from).find(({ msg }) => msg === "ready") ?? (exit && { exit }),
-      20_000,
+      60_000,
     );
     if ("exit" in ready) throw new TypeError(`it ended: ${this.lines.slice(from).join("\n")}`);
     this.#port = Number(String(ready["listen"]).split(":").at(-1));

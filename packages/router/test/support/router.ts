@@ -53,10 +53,24 @@ export function writeTokens(directory: string): TestRouter["tokenFiles"] {
   return { client: write("client"), backend: write("backend"), capability: write("capability") };
 }
 
-/** Opens one. */
+/** What must come in time does, also on a machine that pauses for seconds. A test that is about a limit sets that one. */
+export const patientLimits = {
+  headMs: 60_000,
+  requestMs: 60_000,
+  connectMs: 60_000,
+  operationMs: 60_000,
+  exchangeMs: 60_000,
+  healthMs: 60_000,
+} as const;
+
+/** Opens one, with {@link patientLimits} where no others are given. */
 export async function openTestRouter(
   backends: readonly ScriptedBackend[],
-  { credentials, ...options }: Partial<RouterOptions> & { credentials?: Partial<CredentialFileOptions> } = {},
+  {
+    credentials,
+    limits,
+    ...options
+  }: Partial<RouterOptions> & { credentials?: Partial<CredentialFileOptions> } = {},
 ): Promise<TestRouter> {
   const directory = mkdtempSync(join(tmpdir(), "cellkit-router-"));
   const tokenFiles = writeTokens(directory);
@@ -67,6 +81,7 @@ export async function openTestRouter(
     tokens: createCredentialFiles({ ...tokenFiles, ...credentials }),
     onEvent: (event) => events.push(event),
     ...options,
+    limits: { ...patientLimits, ...limits },
     ledger,
   });
   const { port } = await router.listen({ host: "127.0.0.1", port: 0 });

@@ -49,6 +49,10 @@ export class ScriptedBackend implements AsyncDisposable {
     return backend;
   }
 
+  get port(): number {
+    return Number(new URL(this.origin).port);
+  }
+
   /** `METHOD path` of all requests so far. */
   get calls(): string[] {
     return this.requests.map(({ method, path }) => `${method} ${path}`);

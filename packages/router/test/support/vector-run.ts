@@ -14,6 +14,8 @@ export interface VectorPlace {
   readonly backends: readonly string[];
   readonly ledgerDirectory: string;
   readonly capacity: number | undefined;
+  /** The ledger's lock will never be free: waiting for it is to end soon. Elsewhere it must not end, however busy the machine is. */
+  readonly isLocked: boolean;
   readonly tokenFiles: { readonly client: string; readonly backend: string; readonly capability: string };
 }
 
@@ -58,6 +60,7 @@ export async function runVector(
       backends: moved.backends,
       ledgerDirectory,
       capacity: vector.capacity,
+      isLocked: vector.lockHeldElsewhere === true,
       tokenFiles,
     });
     await spoilTokens(tokenFiles, vector);

@@ -82,6 +82,8 @@ export function runHelm(args: readonly string[], values?: Values): Promise<HelmA
     const child = execFile(helm ?? "helm", [...args], { env }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
     });
+    // One that refuses may end without a look at them.
+    child.stdin?.on("error", () => undefined);
     child.stdin?.end(values === undefined ? "" : JSON.stringify(values));
   });
 }
