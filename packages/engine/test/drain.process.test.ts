@@ -1,10 +1,16 @@
 // A drain hands the cells over: sockets are told, peers serve at once, nothing is lost.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { counted } from "./support/counts.ts";
 import { startFleet, type TestFleet } from "./support/fleet.ts";
 import { ask, askJson } from "./support/http.ts";
 import { openSocket } from "./support/sockets.ts";
 import { until } from "./support/wait.ts";
 import { rooms } from "./support/workers.ts";
+
+/** Half of that is how long workerd keeps a cell that it cannot hand over. */
+const stopTimeoutMs = 120_000;
+/** Where cells are handed over, nobody waits for more than a moment. */
+const handedOverMs = 20_000;
 
 interface Count {
   readonly count: number;
@@ -21,36 +27,28 @@ afterEach(async () => {
 });
 
 describe("drain", () => {
-  it("makes another engine serve a cell within 1 s, with its data", async () => {
-    const staying = await fleet.node();
-    const longest: number[] = [];
-    // What must hold each time is that every call is answered and wrote once. The second must be met once in three
-    // times: without a hand-off it would be 4 s or more, each time, on however quiet a machine.
-    for (const room of ["a", "b", "c"]) {
-      const leaving = await fleet.node();
-      const { boot } = await askJson<Count>(leaving.engine, `/${room}/write`);
-      const { membership } = await leaving.engine.snapshot();
-      const draining = leaving.engine.drain({ deadlineMs: 15_000 });
-      expect(leaving.engine.state).toBe("draining");
-      const calls: number[] = [];
-      const served = await until("the cell answers elsewhere", async () => {
-        const startMs = performance.now();
-        const answer = await askJson<Count>(staying.engine, `/${room}/write`, { method: "POST" });
-        calls.push(performance.now() - startMs);
-        return answer.boot === boot ? undefined : answer;
-      });
-      expect(served.count).toBe(calls.length + 1);
-      expect(await draining).toEqual({ clean: true });
-      expect([leaving.engine.state, leaving.engine.publicSocket]).toEqual(["stopped", undefined]);
-      expect(await fleet.bucket.get(membership ?? "")).toBeUndefined();
-      longest.push(Math.max(...calls));
-      if (Math.max(...calls) < 1000) return;
-    }
-    expect(longest).toEqual([]);
+  it("makes another engine serve a cell at once, with its data", async () => {
+    const [leaving, staying] = [await fleet.node({ stopTimeoutMs }), await fleet.node()];
+    const { boot } = await askJson<Count>(leaving.engine, "/a/write");
+    const { membership } = await leaving.engine.snapshot();
+    const startMs = performance.now();
+    const draining = leaving.engine.drain({ deadlineMs: 2 * stopTimeoutMs });
+    expect(leaving.engine.state).toBe("draining");
+    let callCount = 0;
+    const served = await until("the cell answers elsewhere", async () => {
+      const answer = await askJson<Count>(staying.engine, "/a/write", { method: "POST" });
+      callCount += 1;
+      return answer.boot === boot ? undefined : answer;
+    });
+    expect(served.count).toBe(callCount + 1);
+    expect(performance.now() - startMs).toBeLessThan(handedOverMs);
+    expect(await draining).toEqual({ clean: true });
+    expect([leaving.engine.state, leaving.engine.publicSocket]).toEqual(["stopped", undefined]);
+    expect(await fleet.bucket.get(membership ?? "")).toBeUndefined();
   });
 
   it("closes regular sockets from inside with 1012, which frees their cell at once", async () => {
-    const [leaving, staying] = [await fleet.node(), await fleet.node()];
+    const [leaving, staying] = [await fleet.node({ stopTimeoutMs }), await fleet.node()];
     // One socket through each node; both are held by the cell on the leaving one.
     const near = await openSocket(leaving.engine, "/a/regular");
     const far = await openSocket(staying.engine, "/a/regular");
@@ -61,10 +59,9 @@ describe("drain", () => {
       { code: 1012, reason: "node draining" },
       { code: 1012, reason: "node draining" },
     ]);
-    const draining = leaving.engine.drain({ deadlineMs: 15_000 });
+    const draining = leaving.engine.drain({ deadlineMs: 2 * stopTimeoutMs });
     expect((await askJson<Count>(staying.engine, "/a/write", { method: "POST" })).count).toBe(1);
-    // Half of workerd's stop time would be 4 s.
-    expect(performance.now() - startMs).toBeLessThan(3000);
+    expect(performance.now() - startMs).toBeLessThan(handedOverMs);
     expect(await draining).toEqual({ clean: true });
   });
 
@@ -82,7 +79,7 @@ describe("drain", () => {
   it("counts the sockets that cells hold, and forgets those that closed", async () => {
     const { engine } = await fleet.node();
     const sockets = await Promise.all([1, 2, 3].map(() => openSocket(engine, "/a/regular")));
-    expect((await engine.snapshot()).regularSockets).toBe(3);
+    expect((await counted(engine)).regularSockets).toBe(3);
     for (const { socket } of sockets) socket.close();
     await until("they are gone", async () => (await engine.snapshot()).regularSockets === 0);
   });
@@ -92,7 +89,7 @@ describe("drain", () => {
     const { boot } = await askJson<Count>(leaving.engine, "/a/write");
     const slow = askJson<Count>(staying.engine, "/a/slow");
     await until("it runs", () => leaving.log.some(({ message }) => message === "slow request runs"));
-    const draining = leaving.engine.drain({ deadlineMs: 15_000 });
+    const draining = leaving.engine.drain({ deadlineMs: 60_000 });
     expect((await slow).boot).toBe(boot);
     expect(await draining).toEqual({ clean: true });
   });
@@ -101,7 +98,7 @@ describe("drain", () => {
     const { engine } = await fleet.node();
     await fleet.node();
     let inFlight = true;
-    const draining = engine.drain({ deadlineMs: 15_000, idle: () => !inFlight });
+    const draining = engine.drain({ deadlineMs: 60_000, idle: () => !inFlight });
     const { membership } = await engine.snapshot();
     await until("the lease is gone", async () => (await fleet.bucket.get(membership ?? "")) === undefined);
     // Still there for the requests that celld has sent it.
@@ -111,12 +108,11 @@ describe("drain", () => {
   });
 
   it("ends workerd when the time is over, says so, and ends its lease", async () => {
-    const { engine } = await fleet.node();
+    // Nothing else ends it: neither its own time nor the watchdog.
+    const { engine } = await fleet.node({ stopTimeoutMs: 600_000, watchdogMs: 600_000 });
     const { membership, pid } = await engine.snapshot();
     process.kill(pid ?? 0, "SIGSTOP");
-    const startMs = performance.now();
     expect(await engine.drain({ deadlineMs: 1500 })).toEqual({ clean: false });
-    expect(performance.now() - startMs).toBeLessThan(3000);
     const lease = await fleet.bucket.get(membership ?? "");
     expect(JSON.parse(Buffer.from(lease?.body ?? []).toString()).expires_ms).toBe(1);
   });
@@ -124,7 +120,7 @@ describe("drain", () => {
   it("of an idle engine is done at once", async () => {
     await using empty = await startFleet();
     const { engine } = await empty.node();
-    expect(await engine.drain({ deadlineMs: 1000 })).toEqual({ clean: true });
+    expect(await engine.drain({ deadlineMs: 60_000 })).toEqual({ clean: true });
     expect(engine.state).toBe("stopped");
   });
 });

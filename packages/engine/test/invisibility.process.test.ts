@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BareWorkerd, startBareWorkerd } from "./support/bare-workerd.ts";
 import type { TestWorker } from "./support/bundles.ts";
+import { counted } from "./support/counts.ts";
 import { curiousWorker } from "./support/curious-worker.ts";
 import { startFleet, type TestFleet, type TestNode } from "./support/fleet.ts";
 import { type Ask, ask, askJson } from "./support/http.ts";
@@ -201,12 +202,12 @@ describe("what the entry module adds", () => {
   });
 
   it("writes the Worker's exception to the node's log, and counts it", async () => {
-    const before = await node.engine.snapshot();
+    const before = await counted(node.engine);
     await ask(node.engine, "/throws");
     await until("the stack is logged", () =>
       node.log.some(({ message }) => message.includes("TypeError: boom")),
     );
-    const after = await node.engine.snapshot();
+    const after = await counted(node.engine);
     expect((after.requests ?? 0) - (before.requests ?? 0)).toBe(1);
     expect((after.requestsFailed ?? 0) - (before.requestsFailed ?? 0)).toBe(1);
     expect(after.requestsInFlight).toBe(0);

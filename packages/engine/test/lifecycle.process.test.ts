@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { processFate } from "../src/process-identity.ts";
 import { findWorkerd } from "../src/workerd-binary.ts";
+import { counted } from "./support/counts.ts";
 import { startFleet, type TestFleet } from "./support/fleet.ts";
 import { ask, askJson } from "./support/http.ts";
 import { until } from "./support/wait.ts";
@@ -29,7 +30,7 @@ describe("start", () => {
     expect(engine.healthy()).toBe(true);
     expect(engine.deployment?.scriptName).toBe("chat");
     expect(await askJson(engine, "/a/write")).toMatchObject({ count: 1 });
-    const snapshot = await engine.snapshot();
+    const snapshot = await counted(engine);
     // The id of `a` in the namespace cells:v1:4:chat:Room, as the original celld derives it.
     expect(snapshot.residents).toEqual([
       "Room:ab74c0d8e0716d62ce8b602f92e507eff1a3cfa232fda7a88beeb1978b258b8b",
@@ -172,7 +173,8 @@ describe("start", () => {
 
 describe("a start that is broken off", () => {
   it("ends the workerd that was being started, and says why", async () => {
-    await fleet.deploy({ source: hello });
+    // It never serves.
+    await fleet.deploy({ source: "while (true);" });
     const { engine, directory } = await fleet.node({ start: false });
     const stop = new AbortController();
     const started = engine.start({ signal: stop.signal }).catch((error: unknown) => error);

@@ -1,6 +1,7 @@
 // What comes out of a peer's tunnel reaches the cell that it names, and nothing else of the node.
 import { createHash, createHmac } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { counted } from "./support/counts.ts";
 import { startFleet, type TestFleet, type TestNode } from "./support/fleet.ts";
 import { type Ask, ask } from "./support/http.ts";
 import { upgrade } from "./support/upgrade.ts";
@@ -243,7 +244,7 @@ describe("locateCell", () => {
     const near = scopeOf("Room", "near");
     expect(await node.engine.locateCell(near)).toEqual({ node: "test" });
     expect(await other.engine.locateCell(near)).toEqual({ node: "test" });
-    expect((await node.engine.snapshot()).residents).toContain(near);
+    expect((await counted(node.engine)).residents).toContain(near);
     await other.engine.stop();
   });
 

@@ -25,7 +25,7 @@ export async function ask(engine: Askable, path: string, options: Ask = {}): Pro
   const { publicSocket: socketPath } = engine;
   if (socketPath === undefined) throw new TypeError("the engine serves nothing");
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const { method = "GET", headers = {}, body, timeoutMs = 20_000 } = options;
+    const { method = "GET", headers = {}, body, timeoutMs = 60_000 } = options;
     const signal = AbortSignal.timeout(timeoutMs);
     const sent = request({
       socketPath,

@@ -22,7 +22,7 @@ export async function upgrade(
     socketPath,
     path: target,
     agent: false,
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(60_000),
     headers: {
       connection: "upgrade",
       upgrade: "websocket",

@@ -10,7 +10,7 @@ export class Room extends DurableObject {
     ctx.storage.sql.exec("create table if not exists writes (id integer primary key)");
   }
   async fetch(request) {
-    const { pathname } = new URL(request.url);
+    const { pathname, searchParams } = new URL(request.url);
     const action = pathname.split("/")[2];
     if (action === "regular" || action === "hibernatable") {
       const [client, server] = Object.values(new WebSocketPair());
@@ -20,10 +20,10 @@ export class Room extends DurableObject {
       } else this.ctx.acceptWebSocket(server);
       return new Response(null, { status: 101, webSocket: client });
     }
-    if (action === "alarm") await this.ctx.storage.setAlarm(Date.now() + 1500);
+    if (action === "alarm") await this.ctx.storage.setAlarm(Date.now() + 2000);
     if (action === "slow") {
       console.log("slow request runs");
-      await new Promise((resolve) => setTimeout(resolve, 1500));
+      await new Promise((resolve) => setTimeout(resolve, Number(searchParams.get("ms") ?? 1500)));
     }
     if (action === "write") this.ctx.storage.sql.exec("insert into writes default values");
     const { count } = this.ctx.storage.sql.exec("select count(*) as count from writes").one();
