@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const release of releases.reverse()) await release();
-  await rm(directory, { recursive: true });
+  await rm(directory, { recursive: true, maxRetries: 10 });
 });
 
 function configOf(tls: { tlsCert?: string; tlsKey?: string }) {

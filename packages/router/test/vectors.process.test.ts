@@ -13,7 +13,7 @@ async function start(place: VectorPlace): Promise<RouterUnderTest> {
     `--ownership-dir=${place.ledgerDirectory}`,
     ...["--client-token-file", client, "--token-file", backend, "--capability-token-file", capability],
     ...(place.capacity === undefined ? [] : [`--ledger-capacity=${place.capacity}`]),
-    "--ledger-lock-ms=200",
+    `--ledger-lock-ms=${place.isLocked ? 200 : 60_000}`,
   ]);
   await router.start();
   return { port: router.port, stop: () => router.kill() };

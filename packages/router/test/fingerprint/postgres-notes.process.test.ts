@@ -55,5 +55,4 @@ it.runIf(inject("size") === "long")(
     await notes.close();
     await rm(directory, { recursive: true });
   },
-  60_000,
 );

@@ -42,6 +42,8 @@ async function openBucketPlace(directory: string): Promise<LedgerPlace> {
 
 /** PostgreSQL refuses to run as root; "nobody" has an account everywhere. */
 const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
+/** Nothing else listens there or calls from there, so a port that is free stays so until the server has it. */
+const host = "127.0.0.7";
 const wanted = "a PostgreSQL: `pnpm install` on Linux x64, or `apt-get install postgresql` elsewhere";
 
 async function openPostgresPlace(): Promise<LedgerPlace | undefined> {
@@ -71,7 +73,7 @@ async function openPostgresPlace(): Promise<LedgerPlace | undefined> {
   );
   const port = await freePort();
   const settings = [
-    "listen_addresses=127.0.0.1",
+    `listen_addresses=${host}`,
     `port=${port}`,
     "unix_socket_directories=",
     "max_connections=200",
@@ -88,10 +90,10 @@ async function openPostgresPlace(): Promise<LedgerPlace | undefined> {
   await until(
     "PostgreSQL that accepts connections",
     () => log.includes("ready to accept connections"),
-    30_000,
+    60_000,
   );
   return {
-    flags: ["--ledger", `postgresql://postgres@127.0.0.1:${port}/postgres`],
+    flags: ["--ledger", `postgresql://postgres@${host}:${port}/postgres`],
     env: {},
     async [Symbol.asyncDispose]() {
       process.off("exit", kill);
@@ -142,7 +144,7 @@ function findDebian(): string | undefined {
 
 async function freePort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  await new Promise<void>((done) => server.listen(0, host, done));
   const { port } = server.address() as AddressInfo;
   await new Promise((done) => server.close(done));
   return port;
