@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { root } from "../workspace.ts";
 
 /** How long an example may take. */
-const EXAMPLE_MS = 120_000;
+const EXAMPLE_MS = 240_000;
 const ranElsewhere = ["demo"];
 
 const examples = readdirSync(join(root, "examples"))

@@ -7,7 +7,7 @@ import { runnableBlocks } from "../readme-blocks.ts";
 import { packages } from "../workspace.ts";
 
 /** How long one block may run. */
-const BLOCK_MS = 45_000;
+const BLOCK_MS = 150_000;
 
 const blocks = packages().flatMap(({ folder, path }) => {
   const readme = join(path, "README.md");

@@ -9,10 +9,22 @@ import {
   type TokenFile,
   testBackendToken,
   tokenFile,
+  until,
 } from "@cellkit/testing";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Controller, type ControllerOptions } from "../src/controller.ts";
 import { primes } from "../src/request.ts";
+
+/** How long each pause was to be that began in this file, in ms. */
+const pauses = vi.hoisted((): (number | undefined)[] => []);
+vi.mock(import("node:timers/promises"), async (original) => {
+  const timers = await original();
+  const setTimeout: typeof timers.setTimeout = (delayMs, ...rest) => {
+    pauses.push(delayMs);
+    return timers.setTimeout(delayMs, ...rest);
+  };
+  return { ...timers, setTimeout };
+});
 
 let directory: string;
 let token: TokenFile;
@@ -28,11 +40,11 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-function controller(options: ControllerOptions = {}): Controller {
+function controller(options: ControllerOptions = {}, submitTimeoutMs = 30_000): Controller {
   const client = new RouterClient({
     url: backend.origin,
     tokenFile: token.path,
-    submitTimeoutMs: 100,
+    submitTimeoutMs,
     pollMinMs: 5,
   });
   return new Controller(client, directory, { retryMs: 5, ...options });
@@ -80,12 +92,14 @@ it("a request that cannot be kept is not sent", async () => {
 it("whatever it waits for rejects with the signal's reason: a pause, and what comes after", async () => {
   const stop = new AbortController();
   const reason = new TypeError("stopped by the test");
-  const one = controller({ retryMs: 60_000, signal: stop.signal });
+  const minuteMs = 60_001;
+  const one = controller({ retryMs: minuteMs, signal: stop.signal }, 100);
   backend.fault("submit", { kind: "answer", status: 503, body: outage }, { times: 1_000 });
   const paused = one.run(likewise("first")).catch((error: unknown) => error);
-  await backend.received("submit");
   // The client gives up for the moment after 100 ms; from there on it is the pause of a minute that has to end.
-  setTimeout(() => stop.abort(reason), 300);
+  await until("the pause", () => pauses.includes(minuteMs), { timeoutMs: 30_000 });
+  expect(backend.calls.length).toBeGreaterThan(0);
+  stop.abort(reason);
   expect(await paused).toBe(reason);
   await expect(one.resume()).rejects.toBe(reason);
 });

@@ -130,7 +130,7 @@ it("an option that there is not", async () => {
 });
 
 describe("finish() of what will never be held fails at once", () => {
-  const soon = { timeoutMs: 1_000 };
+  const soon = { timeoutMs: 20_000 };
 
   it("an id that nobody submitted, one that has ended, and one of another life", async () => {
     await using it = await dispatcher({ run: "hold" });

@@ -96,7 +96,7 @@ describe("what catches what (measured with msw 3.0.5)", () => {
       url: "http://ruoter.test:8787/plane",
       allowInsecureHttp: true,
       tokenFile: await tokenFile(testClientToken),
-      submitTimeoutMs: 1_000,
+      submitTimeoutMs: 30_000,
     });
     const routerText = expect.stringContaining("no handler of mockedNetwork answers");
     const refused = { code: "CELLKIT_EXECUTION_UNEXPECTED_ANSWER", status: 501, routerText };

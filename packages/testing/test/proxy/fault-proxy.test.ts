@@ -52,7 +52,7 @@ describe("a proxy", () => {
     });
     expect(before).toBeLessThan(text.length);
     it.far.socket.resume();
-    await until("all of it", () => it.far.ended);
+    await until("all of it", () => it.far.ended, { timeoutMs: 50_000 });
     expect(it.far.text === text).toBe(true);
   });
 
