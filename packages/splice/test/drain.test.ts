@@ -70,7 +70,7 @@ test("chunked stream in flight, head already sent: whole, then FIN", async () =>
 });
 
 test("after such a stream a client that sends at once gets the refusal, not a reset", async () => {
-  const { server, upstream, dial } = await splice({ drainGraceMs: 5_000 });
+  const { server, upstream, dial } = await splice({ drainGraceMs: 600_000 });
   const client = await dial();
   client.send(get);
   const link = await upstream.accept();
@@ -151,7 +151,7 @@ test.each([
 });
 
 test("half a head before, rest after: 200, FIN; and it counts as in flight meanwhile", async () => {
-  const { server, upstream, dial } = await splice();
+  const { server, upstream, dial } = await splice({ drainHeadTimeoutMs: 600_000 });
   const client = await dial();
   client.send(get.slice(0, 10));
   await client.until("half a head", () => server.counts().connections === 1);
@@ -204,7 +204,7 @@ test("new upgrade: 503 and close", async () => {
 });
 
 test("new 8 MB POST at full speed: 503 and close, read on without a reset", async () => {
-  const { server, dial } = await splice({ lingerMs: 2_000 });
+  const { server, dial } = await splice();
   server.drain();
   const client = await dial();
   const body = Buffer.alloc(8 * 1024 * 1024, 0x61);

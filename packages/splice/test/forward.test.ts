@@ -1,5 +1,6 @@
 // What passes between a client and the upstream while all is well.
 import { expect, test } from "vitest";
+import { heldClock } from "./support/held-clock.ts";
 import type { RawClient } from "./support/raw-client.ts";
 import { startUpstream } from "./support/scripted-upstream.ts";
 import { dialAndServe, get, ok, post, splice } from "./support/spliced.ts";
@@ -396,14 +397,20 @@ test("CONNECT is not offered", async () => {
 });
 
 test("a link that was idle too long is not used again", async () => {
-  const { upstream, dial } = await splice({ upstreamReuseMs: 0 });
+  const clock = heldClock();
+  const { upstream, dial } = await splice({ upstreamReuseMs: 100 });
   const { client, link } = await dialAndServe(upstream, dial);
-  await link.until("a later millisecond", () => true);
+  clock.ms += 100;
+  client.send(get);
+  await link.receive(get, 2);
+  link.send(ok("second"));
+  await client.receive("second");
+  clock.ms += 101;
   client.send(get);
   const second = await upstream.accept();
   await second.receive(get);
   await link.end();
-  expect(link.text).toBe(get);
+  expect(link.text).toBe(get + get);
 });
 
 test("a link that the upstream ended while idle is not used again", async () => {

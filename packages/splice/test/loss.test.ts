@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { OptionError } from "../src/errors.ts";
 import { createSpliceServer } from "../src/server.ts";
+import { heldClock } from "./support/held-clock.ts";
 import { dialAndServe, get, ok, post, splice } from "./support/spliced.ts";
 
 test("no child: 503, not run", async () => {
@@ -168,18 +169,29 @@ test("a client that is silent too long before its first request gets a FIN", asy
 });
 
 test("a client that is silent too long after an answer gets a FIN", async () => {
-  const { upstream, dial } = await splice({ idleTimeoutMs: 1_000 });
+  const clock = heldClock();
+  const { server, upstream, dial } = await splice({ idleTimeoutMs: 100 });
+  const silent = await dial();
+  await silent.until("connection", () => server.counts().connections === 1);
+  clock.ms += 1;
   const { client } = await dialAndServe(upstream, dial);
+  clock.ms += 99;
+  await silent.end();
+  expect(client.ended).toBe(false);
+  clock.ms += 1;
   expect(await client.end()).toBe("");
 });
 
 test("a request that waits for its answer is not idle", async () => {
-  const { server, upstream, dial } = await splice({ idleTimeoutMs: 500, headTimeoutMs: 500 });
+  const clock = heldClock();
+  const { server, upstream, dial } = await splice({ idleTimeoutMs: 100, headTimeoutMs: 100 });
   const client = await dial();
   client.send(get);
   const link = await upstream.accept();
   await link.receive(get);
   const other = await dial();
+  await other.until("two connections", () => server.counts().connections === 2);
+  clock.ms += 100;
   await other.end();
   await server.idle();
   link.send(ok("late"));
@@ -187,7 +199,8 @@ test("a request that waits for its answer is not idle", async () => {
 });
 
 test("a client that stops reading its answer is cut after the idle time, and the upstream with it", async () => {
-  const { server, upstream, dial } = await splice({ idleTimeoutMs: 400 });
+  const clock = heldClock();
+  const { server, upstream, dial } = await splice({ idleTimeoutMs: 100 });
   const client = await dial();
   client.socket.pause();
   client.send(get);
@@ -195,12 +208,18 @@ test("a client that stops reading its answer is cut after the idle time, and the
   await link.receive(get);
   const size = 48 * 1024 * 1024;
   link.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`).fill("a", size);
-  await link.until("the server to let go", () => server.counts().connections === 0);
+  await link.stalled(server.idle);
+  expect(server.counts().inFlight).toBe(1);
+  await link.until("the server to let go", () => {
+    clock.ms += 1;
+    return server.counts().connections === 0;
+  });
   await link.until("end", () => link.ended || link.error !== undefined);
 });
 
 test("a client that reads slowly, but reads, is not cut", async () => {
-  const { server, upstream, dial } = await splice({ idleTimeoutMs: 400 });
+  const clock = heldClock();
+  const { server, upstream, dial } = await splice({ idleTimeoutMs: 100 });
   const client = await dial();
   client.send(get);
   const link = await upstream.accept();
@@ -209,7 +228,11 @@ test("a client that reads slowly, but reads, is not cut", async () => {
   const head = `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`;
   client.socket.pause();
   client.socket.removeAllListeners("data");
-  const pace = setInterval(() => client.socket.read(), 10);
+  // Some two hundred reads in the idle time, and twice as many until half of it is read.
+  const pace = setInterval(() => {
+    clock.ms += 0.5;
+    client.socket.read();
+  }, 2);
   onTestFinished(() => clearInterval(pace));
   link.send(head).fill("a", size);
   await client.until("half of it to be read", () => link.unsentBytes < size / 2);
@@ -237,7 +260,7 @@ test("close cuts what is in flight and is the same promise each time", async () 
 });
 
 test("close lets a refusal that is read on come to its end", async () => {
-  const { server, dial } = await splice();
+  const { server, dial } = await splice({ lingerMs: 50 });
   server.drain();
   const client = await dial();
   client.send(get);

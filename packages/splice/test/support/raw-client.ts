@@ -1,8 +1,11 @@
 // A TCP client that keeps every byte and knows how its connection ended.
 import { connect, type Socket } from "node:net";
+import { hrtime } from "node:process";
 import { onTestFinished } from "vitest";
 
-const patienceMs = 20_000;
+const patienceMs = 30_000;
+/** Neither the wall clock, which somebody may set, nor the one that a test may hold. */
+const nowMs = () => Number(hrtime.bigint() / 1_000_000n);
 /** A condition may hold by something that is no event of this socket. */
 const lookMs = 5;
 
@@ -45,9 +48,9 @@ export class RawClient {
 
   /** Waits until the condition holds; fails with what was received when it does not in time. */
   async until(what: string, condition: () => boolean): Promise<void> {
-    const deadline = Date.now() + patienceMs;
+    const deadline = nowMs() + patienceMs;
     while (!condition()) {
-      const leftMs = deadline - Date.now();
+      const leftMs = deadline - nowMs();
       if (leftMs <= 0) {
         throw new Error(
           `no ${what}; ended ${this.ended}, error ${this.error}, received: ${this.text.slice(0, 2000)}`,

@@ -14,13 +14,13 @@ export interface Spliced {
   dial(): Promise<RawClient>;
 }
 
-/** A splice server before a scripted upstream; the test's end closes both. */
+/** A splice server before a scripted upstream; the test's end closes both. A client is waited for until it ends. */
 export async function splice(
   options: SpliceServerOptions = {},
   path: (upstreamPath: string) => string | undefined = (upstreamPath) => upstreamPath,
 ): Promise<Spliced> {
   const upstream = await startUpstream();
-  const server = createSpliceServer(() => path(upstream.path), { lingerMs: 200, ...options });
+  const server = createSpliceServer(() => path(upstream.path), { lingerMs: 600_000, ...options });
   const { port } = await server.listen("127.0.0.1", 0);
   onTestFinished(() => server.close());
   const idle = async () => {
