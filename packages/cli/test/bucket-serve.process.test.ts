@@ -10,6 +10,7 @@ import { freePorts } from "../src/free-ports.ts";
 import { Command, run } from "./support/command.ts";
 import { processesOf } from "./support/processes.ts";
 import { TemporaryDirectory } from "./support/project.ts";
+import { until } from "./support/until.ts";
 
 let directory: TemporaryDirectory;
 beforeAll(async () => {
@@ -60,6 +61,7 @@ it("prints the environment by which openBucket and `cellkit deploy` find it, bes
     "S3_ENDPOINT",
   ]);
   const file = join(directory.path, "data.credentials.json");
+  await until("a line for people", () => command.stderr.length > 0);
   expect(command.stderr).toEqual([
     `serving ${join(directory.path, "data")} at ${env["S3_ENDPOINT"]}, key pair in ${file}; stop with Ctrl-C`,
   ]);
@@ -78,7 +80,7 @@ it("prints the environment by which openBucket and `cellkit deploy` find it, bes
   command.process.signal("SIGTERM");
   expect((await command.outcome()).code).toBe(0);
   expect(await processesOf(directory.path)).toEqual([]);
-}, 60_000);
+});
 
 it("keeps the key pair that it made in a file that only its owner may read, and takes it again", async () => {
   const first = new Command(serve("kept"));
@@ -95,7 +97,7 @@ it("keeps the key pair that it made in a file that only its owner may read, and 
 
   const second = new Command(serve("kept"));
   expect((await second.printed(5)).slice(3)).toEqual(lines.slice(3));
-  await second.process.stop(5_000);
+  await second.process.stop(60_000);
 });
 
 it("takes name and key pair from flags before the environment, and never prints a secret that was given", async () => {
@@ -115,7 +117,7 @@ it("takes name and key pair from flags before the environment, and never prints 
   const bucket = bucketOf({ ...env, AWS_SECRET_ACCESS_KEY: secret });
   await bucket.put("key", "1");
   await bucket.close();
-  await command.process.stop(5_000);
+  await command.process.stop(60_000);
   expect([...command.stdout, ...command.stderr].join("\n")).not.toMatch(/a secret|SECRET/);
   await expect(stat(join(directory.path, "given.credentials.json"))).rejects.toMatchObject({
     code: "ENOENT",

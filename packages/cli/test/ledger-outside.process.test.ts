@@ -5,9 +5,9 @@ import { open, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { openLedger } from "@cellkit/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cellkitCommand } from "../src/index.ts";
-
-import { Command, run } from "./support/command.ts";
+import { Command, type Outcome, run } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
+import { until } from "./support/until.ts";
 
 let directory: TemporaryDirectory;
 let url: string;
@@ -82,14 +82,19 @@ describe("import", () => {
       await file.writeFile(lines.join(""));
     }
     await file.close();
-    const command = new Command(["ledger", "import", path("none"), path("long")]);
-    await command.process.until(
-      "reading the file",
-      async () => isOpen(command.process.pid, path("long")),
-      20_000,
-    );
-    command.process.signal("SIGINT");
-    expect(await command.outcome()).toMatchObject({ code: 130, stderr: [] });
+    let outcome: Outcome | undefined;
+    // Where this test is paused right here, the command comes to the end first: the file is cut off there, which has another code.
+    for (let turn = 0; turn < 5 && outcome?.code !== 130; turn += 1) {
+      const command = new Command(["ledger", "import", path("none"), path("long")]);
+      const { pid } = command.process;
+      await until("reading of the file", async () => {
+        if (command.process.exit !== undefined) return true;
+        return await isOpen(pid, path("long")).catch(() => false);
+      });
+      command.process.signal("SIGINT");
+      outcome = await command.outcome();
+    }
+    expect(outcome).toMatchObject({ code: 130, stderr: [] });
     expect(await readdir(directory.path)).not.toContain("none");
   });
 });

@@ -8,7 +8,7 @@ import { processesOf } from "./support/processes.ts";
 import { TemporaryDirectory, worker } from "./support/project.ts";
 import { until } from "./support/until.ts";
 
-const boundMs = 120_000;
+const boundMs = 300_000;
 let directory: TemporaryDirectory;
 let project: string;
 let fleet: LocalFleet;
@@ -134,7 +134,7 @@ it(
       process: "node-1",
       message: expect.stringContaining("no price list"),
     });
-    await until("end of every process", async () => (await processesOf(data)).length === 0, 5_000);
+    await until("end of every process", async () => (await processesOf(data)).length === 0);
 
     const reason = new DOMException("enough", "AbortError");
     const controller = new AbortController();
@@ -144,7 +144,7 @@ it(
       onProgress: (line) => line === "node-1 starts" && controller.abort(reason),
     });
     await expect(starting).rejects.toBe(reason);
-    await until("end of every process", async () => (await processesOf(data)).length === 0, 5_000);
+    await until("end of every process", async () => (await processesOf(data)).length === 0);
   },
   boundMs,
 );

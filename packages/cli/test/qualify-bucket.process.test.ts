@@ -74,7 +74,7 @@ it("ends at a signal", async () => {
       for await (const _ of bucket.list("cellkit-qualification/")) return true;
       return false;
     },
-    40_000,
+    120_000,
   );
   command.process.signal("SIGINT");
   expect((await command.outcome()).code).toBe(130);

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { qualifyLedgerOptions } from "../src/commands/qualify-ledger.ts";
+import { freePorts } from "../src/free-ports.ts";
 import { cellkitCommand } from "../src/index.ts";
 import { Command, run } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
@@ -45,7 +46,7 @@ describe("a ledger's place is tried out", () => {
     await writeFile(`${directory.path}/right`, right, { mode: 0o600 });
     await writeFile(`${directory.path}/wrong`, wrong, { mode: 0o600 });
     const url = directory.path;
-    const port = await freePort();
+    const [port = 0] = await freePorts(1);
     const listen = ["--agent", "--listen", `127.0.0.1:${port}`, "--secret-file", `${directory.path}/right`];
     const agent = new Command(["qualify", "ledger", url, ...listen]);
     await agent.said("an agent for qualifications");
@@ -138,13 +139,4 @@ interface Found {
 async function qualifyJson(url: string): Promise<{ code: number | null; found: Found; stderr: string[] }> {
   const { code, stdout, stderr } = await run(["qualify", "ledger", url, "--processes", "2", "--json"]);
   return { code, stderr, found: JSON.parse(stdout.join()) };
-}
-
-async function freePort(): Promise<number> {
-  const { createServer } = await import("node:net");
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

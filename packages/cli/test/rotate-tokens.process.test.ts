@@ -97,7 +97,7 @@ async function rotate(options: { overlap?: boolean; stepTimeoutMs?: number; skip
   const lines: string[] = [];
   const reports = rotateTokens(plane, {
     overlap: options.overlap ?? false,
-    stepTimeoutMs: options.stepTimeoutMs ?? 10_000,
+    stepTimeoutMs: options.stepTimeoutMs ?? 60_000,
     lookMs: 20,
     onProgress: (line) => lines.push(line),
     async perform(step) {

@@ -34,7 +34,7 @@ export class Command {
   }
 
   /** Waits for a line on standard error; one that came before `from` lines were there does not count. */
-  said(line: string | RegExp, { from = 0, boundMs = 40_000 } = {}): Promise<string> {
+  said(line: string | RegExp, { from = 0, boundMs = 120_000 } = {}): Promise<string> {
     return until(
       `line ${line} among:\n${this.stderr.join("\n")}`,
       () => {
@@ -48,7 +48,7 @@ export class Command {
   }
 
   /** Waits for the `count`-th line on standard output, and answers all until then. */
-  async printed(count: number, boundMs = 40_000): Promise<string[]> {
+  async printed(count: number, boundMs = 120_000): Promise<string[]> {
     await this.process.until(`printed ${count} lines`, async () => this.stdout.length >= count, boundMs);
     return this.stdout.slice(0, count);
   }

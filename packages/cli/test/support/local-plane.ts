@@ -109,15 +109,16 @@ export class LocalPlane {
     const found = new Map<string, CheckEvidence>();
     const evidence = await qualifyExecutions(
       {
-        client: new RouterClient({ url: this.url, tokenFile, submitTimeoutMs: 3_000 }),
+        client: new RouterClient({ url: this.url, tokenFile, submitTimeoutMs: 20_000 }),
         router: { url: this.url, tokenFile },
         backends: this.nodes.map(({ origin }) => origin),
         backendTokenFile: this.path("backend"),
         request: request("short"),
         longRequest: request("long"),
         hooks,
-        settleMs: 5_000,
-        ambiguousMs: 600,
+        settleMs: 60_000,
+        // Long enough for one try to be sent: this has to run out, the try must not.
+        ambiguousMs: 2_000,
         shortTimeoutMs: 200,
         signal: new AbortController().signal,
         onNote: (line) => this.notes.push(line),

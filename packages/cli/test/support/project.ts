@@ -1,5 +1,5 @@
 // Small Wrangler projects in a temporary directory.
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -49,6 +49,11 @@ export class TemporaryDirectory {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
     return path;
+  }
+
+  /** Puts another file in the place of one at once, as many editors do: whoever watches it never sees half of one. */
+  async replace(file: string, text: string): Promise<void> {
+    await rename(await this.write(".replacement", text), join(this.path, file));
   }
 
   /** Writes a project; answers its path. */

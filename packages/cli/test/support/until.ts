@@ -1,11 +1,14 @@
 /** How often a condition is looked at. */
 const everyMs = 20;
 
-/** Waits until `condition` answers something other than undefined or false, and answers that; fails after `boundMs`. */
+/**
+ * Waits until `condition` answers something other than undefined or false, and answers that; fails after `boundMs`, which is
+ * only there so that something is said: a busy machine takes seconds for what takes milliseconds elsewhere.
+ */
 export async function until<T>(
   what: string,
   condition: () => Promise<T | undefined | false> | T | undefined | false,
-  boundMs = 20_000,
+  boundMs = 60_000,
 ): Promise<T> {
   const deadlineMs = performance.now() + boundMs;
   for (;;) {
