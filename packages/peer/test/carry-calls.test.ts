@@ -30,8 +30,9 @@ beforeEach(async () => {
   await once(server, "listening");
 });
 afterEach(async () => {
-  server.close();
+  const closed = new Promise((resolve) => server.close(resolve));
   server.closeAllConnections();
+  await closed;
   await rm(directory, { recursive: true });
 });
 

@@ -105,12 +105,13 @@ test.each([
 });
 
 test("a call that takes longer than a tunnel may be idle goes on, and so does its WebSocket", async () => {
+  const late = Promise.withResolvers<void>();
   const node = await startNode({
-    tunnelIdleMs: 60,
-    onFetch: (_, response) => void setTimeout(() => response.end("late"), 400),
+    tunnelIdleMs: 100,
+    onFetch: (_, response) => void late.promise.then(() => response.end("late")),
     onConnect: (_, socket) => {
       socket.write("HTTP/1.1 101 Switching Protocols\r\n\r\n");
-      setTimeout(() => socket.write("later"), 400);
+      void late.promise.then(() => socket.write("later"));
     },
   });
   const call = await rawClient(node.address.port);
@@ -119,6 +120,10 @@ test("a call that takes longer than a tunnel may be idle goes on, and so does it
   call.socket.write(`${open()}GET http://cell/ HTTP/1.1\r\nx-cells-scope: A:b\r\n\r\n`);
   const fields = "x-cells-scope: A:b\r\nupgrade: websocket\r\nconnection: upgrade\r\n";
   socket.socket.write(`${open()}GET http://cell/ HTTP/1.1\r\n${fields}\r\n`);
+  await until("both", () => node.listener.counts().calls === 1 && node.listener.counts().sockets === 1);
+  const idle = quiet(await dial(node)).resume();
+  await until("end of a tunnel that is idle", () => idle.readableEnded || idle.destroyed);
+  late.resolve();
   await call.receive("late");
   await socket.receive("later");
 });

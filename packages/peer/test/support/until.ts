@@ -1,5 +1,5 @@
-/** Waits until a condition holds; fails after `boundMs`. */
-export async function until(what: string, holds: () => boolean, boundMs = 10_000): Promise<void> {
+/** Waits until a condition holds; fails after `boundMs`, which a machine that has no time for us must not reach. */
+export async function until(what: string, holds: () => boolean, boundMs = 30_000): Promise<void> {
   const deadlineMs = performance.now() + boundMs;
   while (!holds()) {
     if (performance.now() > deadlineMs) throw new Error(`no ${what} within ${boundMs} ms`);
