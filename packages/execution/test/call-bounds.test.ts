@@ -2,14 +2,14 @@
 import { expect, inject, test } from "vitest";
 import { RouterClient } from "../src/index.ts";
 import { resolveRouterOptions } from "../src/router-options.ts";
-import { failureOf, quickClient } from "./support/client.ts";
+import { failureOf, nobody, patient, quickClient } from "./support/client.ts";
+import { inOneTry } from "./support/clock.ts";
 import { answer, rawRouter, type Script } from "./support/raw-router.ts";
 import { moteRequest, receipt, succeeded } from "./support/requests.ts";
 
 /** For those that take a second. */
 const isLong = inject("size") === "long";
 const admitted = answer(202, { requestId: "run-1", phase: "Admitting" });
-const running = answer(200, { requestId: "run-1", phase: "Running" });
 
 test("times that are not given are those of the README", () => {
   expect(resolveRouterOptions({ url: "https://router", tokenFile: "/t" })).toMatchObject({
@@ -42,29 +42,17 @@ test.runIf(isLong)(
 test("a try that hangs does not take the time of those behind it", async () => {
   await using router = await rawRouter((_, index) => (index === 0 ? undefined : admitted));
   await (await quickClient(router.url, { callTimeoutMs: 100 })).submit(moteRequest("run-1"));
-  expect(router.received).toHaveLength(2);
+  // Two, or more where this machine took a tenth of a second for one.
+  expect(router.received.length).toBeGreaterThan(1);
 });
 
 test.runIf(isLong)("a last try that hangs has a second and no more", async () => {
   await using router = await rawRouter(() => undefined);
-  const startedMs = performance.now();
   const error = await failureOf((await quickClient(router.url)).attach("run-1").result({ timeoutMs: 1 }));
-  expect(error).toMatchObject({ code: "CELLKIT_EXECUTION_DEADLINE" });
-  const tookMs = performance.now() - startedMs;
-  expect(tookMs).toBeGreaterThan(900);
-  expect(tookMs).toBeLessThan(10_000);
-});
-
-test("a result is waited for as long as its request allows the run", async () => {
-  await using router = await rawRouter(() => running);
-  const client = await quickClient(router.url, { resultGraceMs: 1, pollMinMs: 50, pollMaxMs: 50 });
-  const { capabilities } = moteRequest("run-1");
-  const request = moteRequest("run-1", { capabilities: { ...capabilities, timeoutMs: 200 } });
-  const startedMs = performance.now();
-  expect(await failureOf(client.prepare(request).result())).toMatchObject({
+  expect(error).toMatchObject({
     code: "CELLKIT_EXECUTION_DEADLINE",
+    message: expect.stringContaining("no answer within 1000 ms"),
   });
-  expect(performance.now() - startedMs).toBeGreaterThan(190);
 });
 
 test("single calls that their caller gives up are told as that, with what was sent", async () => {
@@ -77,7 +65,7 @@ test("single calls that their caller gives up are told as that, with what was se
   for (const [at, call] of calls.entries()) {
     const controller = new AbortController();
     const failure = failureOf(call(controller.signal));
-    await expect.poll(() => router.received.length).toBe(at + 1);
+    await expect.poll(() => router.received.length, patient).toBe(at + 1);
     controller.abort();
     expect(await failure).toMatchObject({ code: "CELLKIT_EXECUTION_ABORTED", sent: "maybe" });
   }
@@ -113,12 +101,11 @@ test("bytes are those of the moment when they were prepared, and at most 65,536"
 });
 
 test("kept bytes may have been sent before, unless their caller knows better", async () => {
-  const router = await rawRouter(() => undefined);
-  await router[Symbol.asyncDispose]();
-  const client = await quickClient(router.url);
+  const client = await quickClient(nobody);
   const sent = async (resumed?: boolean) => {
     const text = JSON.stringify(moteRequest("run-1"));
-    return ((await failureOf(client.submit(text, { resumed, timeoutMs: 1 }))) as { sent: string }).sent;
+    const submitted = inOneTry((time) => client.submit(text, { resumed, ...time }));
+    return ((await failureOf(submitted)) as { sent: string }).sent;
   };
   expect([await sent(), await sent(true), await sent(false)]).toEqual(["maybe", "maybe", "no"]);
 });
@@ -132,5 +119,5 @@ test("what a router has accepted stays sent, whatever the next try meets", async
   await using router = await rawRouter(script);
   const submission = (await quickClient(router.url)).prepare(moteRequest("run-1"));
   await submission.send();
-  expect(await failureOf(submission.send({ timeoutMs: 1 }))).toMatchObject({ sent: "yes" });
+  expect(await failureOf(inOneTry((time) => submission.send(time)))).toMatchObject({ sent: "yes" });
 });

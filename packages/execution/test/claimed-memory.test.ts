@@ -2,15 +2,15 @@
 import { expect, test } from "vitest";
 import type { RouterClient } from "../src/index.ts";
 import { failureOf, quickClient } from "./support/client.ts";
+import { inOneTry } from "./support/clock.ts";
 import { answer, rawRouter, refusal } from "./support/raw-router.ts";
 import { moteRequest } from "./support/requests.ts";
 
 const running = answer(200, { requestId: "run-1", phase: "Running" });
 const unknown = refusal(404, "unknown execution");
 const lostLedger = { code: "CELLKIT_EXECUTION_UNKNOWN_EXECUTION", next: "operator" };
-const limits = { submitTimeoutMs: 20, cancelTimeoutMs: 20 };
 
-const submit = async (client: RouterClient) => client.submit(moteRequest("run-1"));
+const submit = async (client: RouterClient) => inOneTry((time) => client.submit(moteRequest("run-1"), time));
 
 test.each<[string, string, (client: RouterClient) => Promise<unknown>]>([
   ["a record of its submission", running, submit],
@@ -33,7 +33,7 @@ test.each<[string, string, (client: RouterClient) => Promise<unknown>]>([
     const isFirst = index === 0 || line === "POST /v1/executions HTTP/1.1";
     return isFirst ? first : unknown;
   });
-  const client = await quickClient(router.url, limits);
+  const client = await quickClient(router.url);
   await call(client).catch(() => undefined);
   expect(await failureOf(client.cancelUntilTerminal("run-1"))).toMatchObject(lostLedger);
   expect(await failureOf(client.get("run-1"))).toMatchObject(lostLedger);
@@ -54,7 +54,7 @@ test.each([
   ],
 ])("when %s, the id is still nobody's", async (_, first) => {
   await using router = await rawRouter((_, index) => (index === 0 ? first : unknown));
-  const client = await quickClient(router.url, limits);
+  const client = await quickClient(router.url);
   await client.get("run-1").catch(() => undefined);
   expect(await client.cancelUntilTerminal("run-1")).toEqual({ kind: "never-submitted" });
 });
@@ -62,7 +62,7 @@ test.each([
 test("what is bound to other bytes is no loss to a submission of these", async () => {
   const conflict = refusal(409, "execution id already binds different request bytes");
   await using router = await rawRouter((_, index) => (index === 0 ? running : conflict));
-  const client = await quickClient(router.url, limits);
+  const client = await quickClient(router.url);
   await client.get("run-1");
   expect(await failureOf(client.submit(moteRequest("run-1")))).toMatchObject({
     code: "CELLKIT_EXECUTION_ID_CONFLICT",

@@ -4,14 +4,15 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TlsOptions } from "node:tls";
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import {
   CapabilityClient,
   type CapabilityClientOptions,
   capabilityOptionsFromEnvironment,
 } from "../src/index.ts";
 import { type Authority, createAuthority, hasOpenssl } from "./support/certificates.ts";
-import { failureOf, quickClient, testDirectory, tokenFile } from "./support/client.ts";
+import { failureOf, patient, quickClient, testDirectory, tokenFile } from "./support/client.ts";
+import { inOneTry } from "./support/clock.ts";
 import { answer, type RawRouter, rawRouter } from "./support/raw-router.ts";
 import { moteRequest } from "./support/requests.ts";
 
@@ -19,6 +20,21 @@ interface Pair {
   readonly cert: string;
   readonly key: string;
 }
+
+/** What happens between the first look at a pair and the second; once. */
+const meanwhile = vi.hoisted(() => ({ happens: undefined as (() => Promise<void>) | undefined }));
+vi.mock("node:timers/promises", async (load) => {
+  const real = await load<typeof import("node:timers/promises")>();
+  return {
+    ...real,
+    async setTimeout(...given: Parameters<typeof real.setTimeout>) {
+      const { happens } = meanwhile;
+      meanwhile.happens = undefined;
+      await happens?.();
+      return real.setTimeout(...given);
+    },
+  };
+});
 
 const attempts = inject("size") === "long" ? 200 : 5;
 
@@ -103,7 +119,7 @@ describe.runIf(await hasOpenssl())("a client certificate", () => {
       onTestFinished(() => void edge.kill("SIGKILL"));
       let said = "";
       edge.stdout.on("data", (chunk: Buffer) => (said += chunk));
-      await expect.poll(() => said, { timeout: 10_000 }).toMatch(/ACCEPT \S+:\d+/);
+      await expect.poll(() => said, patient).toMatch(/ACCEPT \S+:\d+/);
       const { files } = await pairFiles(own);
       const url = `https://127.0.0.1:${/:(\d+)/.exec(said)?.[1]}`;
       const client = await quickClient(url, { ca: servers.ca, ...files });
@@ -126,7 +142,7 @@ describe.runIf(await hasOpenssl())("a client certificate", () => {
     const files = pair === undefined ? {} : (await pairFiles(pair)).files;
     const client = await quickClient(edge.url, { ca: servers.ca, ...files });
     for (let at = 0; at < attempts; at += 1) {
-      expect(await failureOf(client.submit(moteRequest("run-1"), { timeoutMs: 1 }))).toMatchObject({
+      expect(await failureOf(inOneTry((time) => client.submit(moteRequest("run-1"), time)))).toMatchObject({
         sent: "no",
         cause: {
           code: "CELLKIT_EXECUTION_CLIENT_REFUSED",
@@ -162,9 +178,9 @@ describe.runIf(await hasOpenssl())("a client certificate", () => {
     const { files, write } = await pairFiles(own);
     const client = await quickClient(edge.url, { ca: servers.ca, ...files });
     await write("cert", other.cert);
-    const called = client.get("run-1");
-    setTimeout(() => void write("key", other.key), 50);
-    expect(await called).toMatchObject({ phase: "Running" });
+    meanwhile.happens = () => write("key", other.key);
+    expect(await client.get("run-1")).toMatchObject({ phase: "Running" });
+    expect(meanwhile.happens).toBeUndefined();
   });
 
   test.each<[string, "cert" | "key", () => string, RegExp]>([
@@ -222,7 +238,7 @@ describe.runIf(await hasOpenssl())("a client certificate", () => {
         ...files,
         [missing]: `${files[missing]}.none`,
       });
-      expect(await failureOf(client.get("run-1", { signal: AbortSignal.timeout(5_000) }))).toMatchObject({
+      expect(await failureOf(client.get("run-1"))).toMatchObject({
         code: "CELLKIT_EXECUTION_CLIENT_CERTIFICATE",
         message: expect.stringContaining(`${files[missing]}.none cannot be opened (ENOENT)`),
       });

@@ -1,9 +1,10 @@
 import type { Socket } from "node:net";
 import { inspect } from "node:util";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { CallError } from "../src/index.ts";
-import { failureOf, quickClient, token } from "./support/client.ts";
-import { answer, rawRouter, refusal, type Script } from "./support/raw-router.ts";
+import { failureOf, nobody, patient, quickClient, token } from "./support/client.ts";
+import { inOneTry } from "./support/clock.ts";
+import { answer, type RawRouter, rawRouter, refusal, type Script } from "./support/raw-router.ts";
 import { moteRequest, receipt, succeeded } from "./support/requests.ts";
 
 const admitted = answer(202, { requestId: "run-1", phase: "Admitting" });
@@ -11,9 +12,6 @@ const cut = (_: unknown, __: number, socket: Socket) => {
   socket.destroy();
   return undefined;
 };
-
-/** One try at most: what is left after it is the deadline's error. */
-const oneTry = { timeoutMs: 1 };
 
 test.each<[string, Script]>([
   ["closes without a word", cut],
@@ -38,7 +36,8 @@ test.each<[string, Script]>([
   "after a router that %s, a submission may have arrived, and only the same may be sent again",
   async (_, fault) => {
     await using router = await rawRouter(fault);
-    const error = await failureOf((await quickClient(router.url)).submit(moteRequest("run-1"), oneTry));
+    const client = await quickClient(router.url);
+    const error = await failureOf(inOneTry((time) => client.submit(moteRequest("run-1"), time)));
     expect(error).toMatchObject({ code: "CELLKIT_EXECUTION_DEADLINE", sent: "maybe", next: "same-id" });
     const bodies = new Set(router.received.map(({ line, body }) => `${line} ${body}`));
     expect(bodies.size).toBe(1);
@@ -68,10 +67,8 @@ test("a call dials once, even where connections are dropped as soon as they stan
 });
 
 test("a router that nobody runs was sent nothing", async () => {
-  const router = await rawRouter(() => admitted);
-  await router[Symbol.asyncDispose]();
-  const client = await quickClient(router.url);
-  expect(await failureOf(client.submit(moteRequest("run-1"), oneTry))).toMatchObject({
+  const client = await quickClient(nobody);
+  expect(await failureOf(inOneTry((time) => client.submit(moteRequest("run-1"), time)))).toMatchObject({
     code: "CELLKIT_EXECUTION_DEADLINE",
     sent: "no",
     next: "same-id",
@@ -128,13 +125,26 @@ test("a record of more than 262,144 bytes is not read to its end", async () => {
   expect(written).toBeLessThan(32 * 1024 * 1024);
 });
 
+/** What a call fails with when the router has its request, and so much time is over at once. */
+async function afterItsTime(router: RawRouter, ms: number, call: () => Promise<unknown>): Promise<unknown> {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const failure = failureOf(call());
+    await expect.poll(() => router.received.length, { ...patient, interval: 0 }).toBe(1);
+    await vi.advanceTimersByTimeAsync(ms);
+    return await failure;
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
 test("a call to a router that never answers ends with its time", async () => {
   await using router = await rawRouter(() => undefined);
-  const client = await quickClient(router.url, { callTimeoutMs: 60 });
-  const error = await failureOf(client.cancel("run-1"));
+  const client = await quickClient(router.url, { callTimeoutMs: 7_000 });
+  const error = await afterItsTime(router, 7_000, () => client.cancel("run-1"));
   expect(error).toMatchObject({
     code: "CELLKIT_EXECUTION_ANSWER_LOST",
-    message: expect.stringContaining("60 ms"),
+    message: expect.stringContaining("7000 ms"),
   });
 });
 
@@ -144,8 +154,10 @@ test("a router that gives one byte at a time cannot stretch a call", async () =>
     socket.on("close", () => clearInterval(drip)).write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
     return undefined;
   });
-  const client = await quickClient(router.url, { callTimeoutMs: 80 });
-  expect(await failureOf(client.get("run-1"))).toMatchObject({ code: "CELLKIT_EXECUTION_ANSWER_LOST" });
+  const client = await quickClient(router.url, { callTimeoutMs: 7_000 });
+  expect(await afterItsTime(router, 7_000, () => client.get("run-1"))).toMatchObject({
+    code: "CELLKIT_EXECUTION_ANSWER_LOST",
+  });
 });
 
 test("a caller that gives up is told what was sent", async () => {
@@ -159,7 +171,7 @@ test("a caller that gives up is told what was sent", async () => {
   });
   const late = new AbortController();
   const submitted = client.submit(moteRequest("run-1"), { signal: late.signal });
-  await expect.poll(() => router.received.length).toBe(1);
+  await expect.poll(() => router.received.length, patient).toBe(1);
   late.abort();
   expect(await failureOf(submitted)).toMatchObject({ code: "CELLKIT_EXECUTION_ABORTED", sent: "maybe" });
 });
@@ -169,7 +181,8 @@ test("a caller that gives up between two polls is told at once", async () => {
   const client = await quickClient(router.url, { pollMinMs: 60_000, pollMaxMs: 60_000 });
   const controller = new AbortController();
   const result = client.attach("run-1").result({ signal: controller.signal });
-  await expect.poll(() => router.received.length).toBe(1);
+  // It has read the answer, and closed.
+  await expect.poll(() => [router.received.length, router.open()], patient).toEqual([1, 0]);
   controller.abort();
   expect(await failureOf(result)).toMatchObject({ code: "CELLKIT_EXECUTION_ABORTED", sent: "yes" });
 });

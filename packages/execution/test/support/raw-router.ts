@@ -21,6 +21,8 @@ export interface RawRouter extends AsyncDisposable {
   readonly received: readonly Received[];
   /** Connections that came, with or without a request. */
   readonly connections: () => number;
+  /** Those that are open: none once a client has read its answer. */
+  readonly open: () => number;
 }
 
 /** A JSON answer as routers give them: always `OK`, always closing. */
@@ -65,6 +67,7 @@ export async function rawRouter(
     url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
     received,
     connections: () => connections,
+    open: () => sockets.size,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
