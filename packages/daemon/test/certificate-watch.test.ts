@@ -156,7 +156,7 @@ it.each(["replaceByPipe", "replaceByDevice"] as const)(
 
 it.each([
   ["expired", { validToMs: Date.now() - 1_000 }, /tls\.crt expired at/],
-  ["not valid yet", { validFromMs: Date.now() + 60_000 }, /tls\.crt is not valid before/],
+  ["not valid yet", { validFromMs: Date.now() + 3_600_000 }, /tls\.crt is not valid before/],
 ])("a pair that is %s does not replace the one in use", async (_, dates, message) => {
   const { changes, problems, look } = await watched();
   await files.write(makePair(dates));

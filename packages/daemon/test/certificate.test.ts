@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => files[Symbol.asyncDispose]());
 
 it("a pair is read with its dates, names and fingerprint", async () => {
-  const validToMs = Math.floor(Date.now() / 1_000) * 1_000 + 60_000;
+  const validToMs = Math.floor(Date.now() / 1_000) * 1_000 + 3_600_000;
   await files.write(makePair({ validToMs }));
   const read = await readCertificate(files.pair);
   expect(read).toMatchObject({

@@ -26,10 +26,10 @@ it("hears each line of both streams and knows how the process ended", async () =
 
 it("waits for a condition, and explains with the last lines when the process ends first", async () => {
   const { child, lines } = script('console.log("up"); setInterval(() => {}, 1000)');
-  await child.until("up", async () => lines.includes("stdout up"), 20_000);
+  await child.until("up", async () => lines.includes("stdout up"), 60_000);
   await child.kill();
   const dead = script('console.error("no such file"); process.exit(2)').child;
-  await expect(dead.until("ready", async () => false, 20_000)).rejects.toThrow(
+  await expect(dead.until("ready", async () => false, 60_000)).rejects.toThrow(
     /^the script ended \(code 2\) before it was ready; its last lines:\n {2}no such file$/,
   );
 });
@@ -45,7 +45,7 @@ it("a stop that is not heard becomes SIGKILL after its bound", async () => {
   const { child, lines } = script(
     'process.on("SIGTERM", () => {}); console.log("up"); setInterval(() => {}, 1000)',
   );
-  await child.until("up", async () => lines.includes("stdout up"), 20_000);
+  await child.until("up", async () => lines.includes("stdout up"), 60_000);
   expect(await child.stop(50)).toEqual({ code: null, signal: "SIGKILL" });
 });
 
@@ -80,7 +80,7 @@ it.each(["SIGKILL", "SIGTERM"] as const)(
 it("a child has a session of its own, and nothing is left in it once it has ended", async () => {
   const { child, lines } = script('console.log("up"); setInterval(() => {}, 1000)');
   const pid = child.pid ?? 0;
-  await child.until("up", async () => lines.includes("stdout up"), 20_000);
+  await child.until("up", async () => lines.includes("stdout up"), 60_000);
   // The child itself and the shell that watches over it.
   expect(await membersOfSession(pid)).toContain(pid);
   await child.kill();
@@ -102,9 +102,9 @@ async function membersOfSession(leader: number): Promise<number[]> {
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + 10_000;
+  const deadlineMs = performance.now() + 30_000;
   while (!(await condition())) {
-    if (performance.now() > deadlineMs) throw new Error("the condition did not come true within 10 s");
+    if (performance.now() > deadlineMs) throw new Error("the condition did not come true within 30 s");
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -42,7 +42,8 @@ it("its first scrape has the CPU time of the whole process, and no figure that i
     const [user = -1, system = -1, both = -1] = cpu;
     expect(user, scrape).toBeGreaterThanOrEqual(before.user / 1e6);
     expect(system, scrape).toBeGreaterThanOrEqual(before.system / 1e6);
-    expect(both, scrape).toBeCloseTo(user + system, 1);
+    // All three are asked for one after the other, and both parts only grow.
+    expect(Math.round(both * 1e6), scrape).toBeGreaterThanOrEqual(Math.round((user + system) * 1e6));
     const after = process.cpuUsage();
     expect(both, scrape).toBeLessThanOrEqual((after.user + after.system) / 1e6);
     const lags = [...values].filter(([name]) => name.startsWith("nodejs_eventloop_lag_"));
@@ -60,10 +61,10 @@ it("tells of the event loop once there is something to tell", async () => {
         text = await metrics.text();
         return text;
       },
-      { interval: 50, timeout: 5_000 },
+      { interval: 50, timeout: 30_000 },
     )
-    .toMatch(/^nodejs_eventloop_lag_min_seconds 0\.\d+$/m);
-  expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds 0\.\d+$/m);
+    .toMatch(/^nodejs_eventloop_lag_min_seconds \d+\.\d+$/m);
+  expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d+\.\d+$/m);
 });
 
 it("two of them in one process do not meet", async () => {

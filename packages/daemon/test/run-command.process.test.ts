@@ -55,7 +55,7 @@ it.each([
   ["a command that fails because of it ends with 130", "fails", 130],
 ] as const)("the first signal: %s", async (_, how, code) => {
   const command = tool(["wait", how]);
-  await command.process.until("waiting", async () => text(command, "stdout").includes("waiting"), 20_000);
+  await command.process.until("waiting", async () => text(command, "stdout").includes("waiting"), 60_000);
   command.process.signal("SIGINT");
   expect(await command.process.exited).toEqual({ code, signal: null });
   expect(text(command, "stderr")).toEqual([]);
@@ -63,7 +63,7 @@ it.each([
 
 it("a terminal that is closed ends it as the first signal does", async () => {
   const command = tool(["wait", "fails"]);
-  await command.process.until("waiting", async () => text(command, "stdout").includes("waiting"), 20_000);
+  await command.process.until("waiting", async () => text(command, "stdout").includes("waiting"), 60_000);
   command.process.signal("SIGHUP");
   expect(await command.process.exited).toEqual({ code: 130, signal: null });
 });
@@ -86,7 +86,7 @@ it.skipIf(!existsSync("/dev/full"))("output that cannot be written is a failure"
 
 it("a second signal ends it at once with 130", async () => {
   const command = tool(["wait", "ignores"]);
-  await command.process.until("waiting", async () => text(command, "stdout").includes("waiting"), 20_000);
+  await command.process.until("waiting", async () => text(command, "stdout").includes("waiting"), 60_000);
   command.process.signal("SIGINT");
   command.process.signal("SIGTERM");
   expect(await command.process.exited).toEqual({ code: 130, signal: null });

@@ -33,7 +33,7 @@ export class Toy {
       await this.process.until(
         `heard saying "${message}"`,
         async () => this.messages.includes(message),
-        20_000,
+        60_000,
       );
     }
     return this.lines.find(({ json }) => json?.["msg"] === message)?.json ?? {};
