@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Ambiguous, type BucketOptions, type ConditionalWrite, openBucket } from "../../src/index.ts";
 import { text } from "../support/bucket-conformance.ts";
 import { type Fault, startFaultProxy } from "../support/fault-proxy.ts";
@@ -8,7 +8,7 @@ import { clientOptions, credentials, startServer } from "../support/server.ts";
 async function setUp(choose: (method: string, count: number) => Fault, options: BucketOptions = {}) {
   const server = await startServer();
   const proxy = await startFaultProxy(server, choose);
-  const bucket = openBucket("s3://cells", clientOptions(proxy, { timeoutMs: 2_000, ...options }));
+  const bucket = openBucket("s3://cells", clientOptions(proxy, { timeoutMs: 30_000, ...options }));
   const direct = openBucket("s3://cells", clientOptions(server));
   onTestFinished(async () => {
     await bucket.close();
@@ -21,6 +21,22 @@ async function setUp(choose: (method: string, count: number) => Fault, options: 
 function ambiguous(write: ConditionalWrite): Ambiguous {
   expect(write).toMatchObject({ kind: "ambiguous", cause: { code: "CELLKIT_BUCKET_UNREACHABLE" } });
   return write as Ambiguous;
+}
+
+/** Timers of this time end when `expire` is called, and not by the clock. */
+function letGoOf(ofMs: number): { expire(): void } {
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  let expiry = new AbortController();
+  const spy = vi
+    .spyOn(AbortSignal, "timeout")
+    .mockImplementation((ms) => (ms === ofMs ? expiry.signal : timeout(ms)));
+  onTestFinished(() => spy.mockRestore());
+  return {
+    expire: () => {
+      expiry.abort(new DOMException("the time is up", "TimeoutError"));
+      expiry = new AbortController();
+    },
+  };
 }
 
 /** The first PUT suffers the fault, everything else passes. */
@@ -152,11 +168,20 @@ describe("settling", () => {
   });
 
   it("ends at its time, at its signal, and where reading is senseless; and can be called again", async () => {
+    const settleTimeoutMs = 54_321;
+    const timers = letGoOf(settleTimeoutMs);
     let fault: Fault = { kind: "answer", status: 503, code: "SlowDown" };
-    const { bucket } = await setUp((method) => (method === "PUT" ? { kind: "lose-answer" } : fault), {
-      settleTimeoutMs: 300,
-      readAttemptCount: 1,
-    });
+    let gets = 0;
+    const { bucket } = await setUp(
+      (method) => {
+        if (method === "PUT") return { kind: "lose-answer" };
+        gets += 1;
+        // The time of the first settling is up when it has read in vain; later ones have time enough.
+        if (gets === 3) timers.expire();
+        return fault;
+      },
+      { settleTimeoutMs, readAttemptCount: 1 },
+    );
     const write = ambiguous(await bucket.createIfAbsent("k", "ours"));
     await expect(write.settle()).rejects.toMatchObject({
       code: "CELLKIT_BUCKET_UNSETTLED",

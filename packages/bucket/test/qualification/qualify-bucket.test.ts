@@ -13,7 +13,8 @@ import { startFaultProxy } from "../support/fault-proxy.ts";
 import { clientOptions, startServer } from "../support/server.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
-const few: QualificationOptions = { writerCount: 3, roundCount: 3 };
+const RACER_COUNT = 3;
+const few: QualificationOptions = { writerCount: RACER_COUNT, roundCount: 3 };
 
 /** A bucket that is right but for what a test changes; one for all writers. */
 async function openChanged(change: (inner: Bucket) => Partial<Bucket>): Promise<Bucket> {
@@ -173,10 +174,18 @@ it("a store that answers that it does not know conditions is not qualified, and 
   expect(found.problems[0]).toMatch(/^violated: it creates a key that has no object: .*501 NotImplemented/);
 });
 
-/** All who come while the key is looked at find it free. */
+/** All who come while the key is looked at find it free: the racers of a round wait for each other there. */
 function lookThenWrite(inner: Bucket): Bucket["createIfAbsent"] {
+  const races = new Map<string, { left: number; all: PromiseWithResolvers<void> }>();
   return async (key, body): Promise<ConditionalWrite> => {
     if ((await inner.get(key)) !== undefined) return { kind: "rejected" };
+    if (key.includes("/create/")) {
+      const race = races.get(key) ?? { left: RACER_COUNT, all: Promise.withResolvers<void>() };
+      races.set(key, race);
+      race.left -= 1;
+      if (race.left === 0) race.all.resolve();
+      await race.all.promise;
+    }
     return { kind: "applied", ...(await inner.put(key, body)) };
   };
 }

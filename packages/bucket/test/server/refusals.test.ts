@@ -25,8 +25,8 @@ describe("a request whose head is wrong", () => {
     ["another secret", { ...put, secretAccessKey: "wrong" }, 403, "SignatureDoesNotMatch"],
     ["another access key", { ...put, accessKeyId: "AKIAOTHER" }, 403, "InvalidAccessKeyId"],
     ["another region", { ...put, region: "eu-west-1" }, 400, "AuthorizationHeaderMalformed"],
-    ["a clock 16 minutes back", { ...put, timeMs: Date.now() - 960_000 }, 403, "RequestTimeTooSkewed"],
-    ["a clock 16 minutes ahead", { ...put, timeMs: Date.now() + 960_000 }, 403, "RequestTimeTooSkewed"],
+    ["a clock 16 minutes back", { ...put, aheadMs: -960_000 }, 403, "RequestTimeTooSkewed"],
+    ["a clock 16 minutes ahead", { ...put, aheadMs: 960_000 }, 403, "RequestTimeTooSkewed"],
     ["an unsigned x-amz header", { ...put, unsigned: { "x-amz-meta-a": "1" } }, 403, "AccessDenied"],
     ["a header twice", { ...put, unsigned: { Host: "x" } }, 400, "InvalidRequest"],
     ["a key that climbs out", { ...put, target: "/cells/../../etc/passwd" }, 400, "InvalidURI"],
@@ -297,7 +297,7 @@ describe("a request whose body is wrong", () => {
     const { head } = signedHead(server, { ...put, headers: { "content-length": "70" } });
     const answer = await sendRaw(server, [head, "content"], { end: true });
     expect([answer.status, answer.code]).toEqual([400, "IncompleteBody"]);
-    await expect.poll(() => leftovers(server.directory)).toEqual([]);
+    await expect.poll(() => leftovers(server.directory), { timeout: 20_000 }).toEqual([]);
   });
 });
 

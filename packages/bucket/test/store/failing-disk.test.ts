@@ -44,9 +44,7 @@ beforeEach(() => {
 });
 
 async function openFile() {
-  const bucket = openBucket(pathToFileURL(join(await temporaryDirectory(), "bucket")).href, {
-    settleTimeoutMs: 500,
-  });
+  const bucket = openBucket(pathToFileURL(join(await temporaryDirectory(), "bucket")).href);
   onTestFinished(() => bucket.close());
   await bucket.put("dir/first", "x");
   disk.calls.length = 0;

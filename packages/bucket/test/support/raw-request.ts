@@ -14,7 +14,8 @@ export interface RawRequest {
   payload?: string;
   secretAccessKey?: string;
   accessKeyId?: string;
-  timeMs?: number;
+  /** How far the client's clock is ahead when it signs. @default 0 */
+  aheadMs?: number;
   region?: string;
   /** Headers sent but not signed. */
   unsigned?: Record<string, string>;
@@ -37,7 +38,7 @@ export function signedHead(
   server: { endpoint: string },
   request: RawRequest,
 ): { head: string; seed: string; key: Uint8Array; timestamp: string } {
-  const timestamp = timestampOf(request.timeMs ?? Date.now());
+  const timestamp = timestampOf(Date.now() + (request.aheadMs ?? 0));
   const region = request.region ?? "us-east-1";
   const payload =
     request.payload ??
@@ -100,7 +101,7 @@ export function sendRaw(
   return new Promise((done, failed) => {
     const socket = connect(Number(port), hostname);
     const received: Buffer[] = [];
-    socket.setTimeout(10_000, () => socket.destroy(new TypeError("no answer, or no end of it, within 10 s")));
+    socket.setTimeout(30_000, () => socket.destroy(new TypeError("no answer, or no end of it, within 30 s")));
     socket.on("error", failed);
     socket.on("data", (bytes) => received.push(bytes));
     socket.on("close", () => done(parseAnswer(Buffer.concat(received).toString("latin1"))));

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, inject, it } from "vitest";
 import { openPosixLedger } from "../../src/posix/open-posix-ledger.ts";
 import { crashRounds } from "../support/crash-rounds.ts";
-import { temporaryDirectory } from "../support/posix-place.ts";
+import { PATIENT_LOCK_MS, temporaryDirectory } from "../support/posix-place.ts";
 import { hasStrace, StraceCrashes } from "../support/strace.ts";
 
 const crashCount = inject("size") === "long" ? 1_000 : 100;
@@ -16,7 +16,8 @@ it.skipIf(!hasStrace() && process.env["CI"] === undefined)(
       {
         name: "a directory",
         child: new URL("../support/posix-crash-child.ts", import.meta.url),
-        open: (place, options) => openPosixLedger({ ...options, directory: join(directory, place) }),
+        open: (place, options) =>
+          openPosixLedger({ ...options, directory: join(directory, place), lockTimeoutMs: PATIENT_LOCK_MS }),
         wrap: strace.wrap,
         countPoints: strace.countPoints,
         env: { CRASH_DIRECTORY: directory },

@@ -186,8 +186,11 @@ it("an aborted claim ends at once, wherever it waits, and leaves no staging file
   expect(tryLock(fd)).toBe(true);
   const claims = ["b", "c"].map((id) => ledger.claim(id, "body", chooses(), { signal: waiting.signal }));
   expect(() => original.locked(() => undefined)).toThrow("held");
-  setTimeout(() => waiting.abort(new RangeError("while waiting")), 20);
-  for (const claim of claims) await expect(claim).rejects.toThrow("while waiting");
+  // What is staged waits for the lock.
+  await vi.waitFor(() => expect(readdirSync(join(directory, ".claim-staging"))).toHaveLength(2), 20_000);
+  waiting.abort(new RangeError("while waiting"));
+  for (const claim of await Promise.allSettled(claims))
+    expect(claim).toMatchObject({ reason: { message: "while waiting" } });
   free();
   await held;
   closeSync(fd);
@@ -221,7 +224,7 @@ it("tells of claims, locks, groups and countings, and survives a listener that t
       },
     });
     expect((await loud.claim("a", "body", chooses())).kind).toBe("new");
-    await vi.waitFor(() => expect(uncaught).toHaveBeenCalled());
+    await vi.waitFor(() => expect(uncaught).toHaveBeenCalled(), 20_000);
   } finally {
     process.removeAllListeners("uncaughtException");
     for (const listener of others) process.on("uncaughtException", listener);

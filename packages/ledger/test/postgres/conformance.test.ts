@@ -21,6 +21,7 @@ describe("a ledger in PostgreSQL keeps the rules of every ledger:", () => {
         connection: server?.url() ?? "",
         table: tableOf(place),
         connectionCount: 8,
+        timeoutMs: 20_000,
       }),
     {
       // What a text has wrong, its columns have: one that is no record leaves a row whose backend is no origin.

@@ -22,7 +22,7 @@ it("a process killed between any two messages leaves no second owner and no lost
     {
       name: "PostgreSQL",
       child: new URL("../support/postgres-crash-child.ts", import.meta.url),
-      open: (name, options) => openPostgresLedger({ ...options, name, connection }),
+      open: (name, options) => openPostgresLedger({ ...options, name, connection, timeoutMs: 20_000 }),
       env: { CELLKIT_TEST_POSTGRES: connection, NODE_COMPILE_CACHE: cache },
       capacity: true,
       lateWrites: true,

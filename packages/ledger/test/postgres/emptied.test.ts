@@ -23,7 +23,8 @@ async function sql(text: string): Promise<Record<string, unknown>[]> {
 }
 
 async function open(options: Partial<PostgresLedgerOptions> = {}) {
-  const ledger = await openPostgresLedger({ connection: server?.url() ?? "", table, ...options });
+  const connection = server?.url() ?? "";
+  const ledger = await openPostgresLedger({ connection, table, timeoutMs: 20_000, ...options });
   onTestFinished(() => ledger.close());
   return ledger;
 }

@@ -14,6 +14,8 @@ afterAll(() => server?.[Symbol.asyncDispose]());
 
 const A = "http://10.20.0.11:8787";
 const B = "http://10.20.0.12:8787";
+/** For what must succeed. */
+const PATIENT_MS = 20_000;
 const PASS: Fault = { kind: "pass" };
 let names = 0;
 
@@ -27,6 +29,7 @@ async function openBoth(
   let armed = false;
   const proxy = await startPostgresProxy(running, (message) => (armed ? choose(message) : PASS));
   const through = await openInTime({
+    timeoutMs: PATIENT_MS,
     ...options,
     name,
     connection: `postgresql://postgres@127.0.0.1:${proxy.port}/cells`,
@@ -35,7 +38,7 @@ async function openBoth(
     ...options,
     name,
     connection: running.url(),
-    timeoutMs: 20_000,
+    timeoutMs: PATIENT_MS,
   });
   onTestFinished(async () => {
     await Promise.all([through.close(), straight.close()]);
@@ -77,6 +80,15 @@ function onceAfterInsert(from: Message["from"], type: string, fault: Fault) {
 
 const claimA = (ledger: StoredLedger) => ledger.claim("id", "body", async () => A);
 const claimB = (ledger: StoredLedger) => ledger.claim("id", "body", async () => B);
+
+/** How a claim within a short time fails once its INSERT was sent: a busy machine may need several tries to come so far. */
+async function failureOfSent(ledger: StoredLedger): Promise<unknown> {
+  for (;;) {
+    const failure = await claimA(ledger).catch((error: unknown) => error);
+    if (!(failure instanceof LedgerUnavailableError) || failure.recorded === "maybe") return failure;
+  }
+}
+
 const updates = (seen: readonly Message[]) => seen.filter(({ text }) => text.includes("SET claim_nonce"));
 
 describe("a connection that is cut while a claim is written", () => {
@@ -110,7 +122,7 @@ describe("a connection that is cut while a claim is written", () => {
     );
     const claim = claimA(through);
     // The second try has sent its INSERT and waits at the primary key.
-    await expect.poll(() => inserts(proxy.seen), { timeout: 5_000 }).toBe(2);
+    await expect.poll(() => inserts(proxy.seen), { timeout: 20_000 }).toBe(2);
     await blocked(running);
     release();
     expect(await claim).toMatchObject({ kind: "new", owner: { backend: A } });
@@ -131,7 +143,7 @@ describe("a connection that is cut while a claim is written", () => {
       },
       { timeoutMs: 1_000 },
     );
-    await expect(claimA(through)).rejects.toMatchObject({
+    expect(await failureOfSent(through)).toMatchObject({
       code: "CELLKIT_LEDGER_UNAVAILABLE",
       recorded: "maybe",
     });
@@ -139,7 +151,7 @@ describe("a connection that is cut while a claim is written", () => {
     release();
     await expect
       .poll(() => proxy.seen.some(({ type, text }) => type === "E" && text.includes("23505")), {
-        timeout: 10_000,
+        timeout: 20_000,
       })
       .toBe(true);
     expect(await straight.lookup("id")).toMatchObject({ backend: B });
@@ -158,7 +170,7 @@ describe("a connection that is cut while a claim is written", () => {
       },
       { timeoutMs: 1_000 },
     );
-    await expect(claimA(through)).rejects.toMatchObject({ recorded: "maybe" });
+    expect(await failureOfSent(through)).toMatchObject({ recorded: "maybe" });
     expect(await straight.lookup("id")).toMatchObject({ backend: A });
     expect(await claimB(straight)).toMatchObject({ kind: "existing", owner: { backend: A } });
   });
@@ -196,13 +208,12 @@ describe("a server that does not answer", () => {
     const { through } = await openBoth(running, () => ({ kind: "hold", released: never }), {
       timeoutMs: 200,
     });
-    const startedMs = performance.now();
+    // Nothing else ends it.
     await expect(through.lookup("id")).rejects.toMatchObject({
       code: "CELLKIT_LEDGER_UNAVAILABLE",
       recorded: "no",
       message: expect.stringMatching(/ within 200 ms/),
     });
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 
   it("does not keep an aborted caller", async ({ skip }) => {
@@ -225,9 +236,8 @@ describe("a server that does not answer", () => {
       timeoutMs: 300,
     });
     await Promise.allSettled([through.lookup("id")]);
-    const startedMs = performance.now();
+    // Nothing else ends it.
     await through.close();
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 });
 
@@ -255,11 +265,11 @@ it("a commit that stopped waiting for its standby is no acknowledgement", async 
     await running.query(`ALTER SYSTEM SET synchronous_standby_names = '${standby}'`);
     await running.query("SELECT pg_reload_conf()");
     await expect
-      .poll(async () => (await running.query("SHOW synchronous_standby_names"))[0], { timeout: 10_000 })
+      .poll(async () => (await running.query("SHOW synchronous_standby_names"))[0], { timeout: 20_000 })
       .toEqual({ synchronous_standby_names: standby });
   };
   await setStandby("nobody");
-  const claim = claimA(through).catch((error: unknown) => error);
+  const claim = failureOfSent(through);
   // The server says that this INSERT succeeded, with a warning that the record is on this server only.
   await expect
     .poll(
@@ -269,7 +279,7 @@ it("a commit that stopped waiting for its standby is no acknowledgement", async 
             "SELECT pg_cancel_backend(pid) AS done FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'INSERT%'",
           )
         ).length,
-      { interval: 10, timeout: 10_000 },
+      { interval: 10, timeout: 20_000 },
     )
     .toBe(1);
   expect(await claim).toMatchObject({ code: "CELLKIT_LEDGER_UNAVAILABLE", recorded: "maybe" });
@@ -287,5 +297,5 @@ function inserts(seen: readonly Message[]): number {
 /** Resolves when a session waits for another's transaction. */
 async function blocked(running: PostgresServer): Promise<void> {
   const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'transactionid'";
-  await expect.poll(async () => (await running.query(waiting)).length, { timeout: 5_000 }).toBe(1);
+  await expect.poll(async () => (await running.query(waiting)).length, { timeout: 20_000 }).toBe(1);
 }

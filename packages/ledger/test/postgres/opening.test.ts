@@ -38,9 +38,16 @@ async function sql(text: string): Promise<Record<string, unknown>[]> {
 /** Opens this test's table, as the superuser unless said otherwise. */
 async function open(options: Partial<PostgresLedgerOptions> & { user?: string } = {}) {
   const { user, ...rest } = options;
-  const ledger = await openPostgresLedger({ connection: server?.url(user) ?? "", table, ...rest });
+  const connection = server?.url(user) ?? "";
+  const ledger = await openPostgresLedger({ connection, table, timeoutMs: 20_000, ...rest });
   onTestFinished(() => ledger.close());
   return ledger;
+}
+
+/** Fails with this after a short time, in which a busy machine may not come as far as that the first time. */
+async function expectFailure(options: Parameters<typeof open>[0], failure: object): Promise<void> {
+  const failing = () => open(options).catch((error: unknown) => error);
+  await expect.poll(failing, { timeout: 30_000 }).toMatchObject(failure);
 }
 
 const unsupported = (message: RegExp) => ({
@@ -77,7 +84,7 @@ describe("a server that would lose what it acknowledged is refused:", () => {
     const set = async (value: string) => {
       await sql(`ALTER SYSTEM SET ${setting} = ${value}`);
       await sql("SELECT pg_reload_conf()");
-      await expect.poll(() => sql(`SHOW ${setting}`), { timeout: 10_000 }).toEqual([{ [setting]: value }]);
+      await expect.poll(() => sql(`SHOW ${setting}`), { timeout: 20_000 }).toEqual([{ [setting]: value }]);
     };
     await set("off");
     try {
@@ -88,9 +95,7 @@ describe("a server that would lose what it acknowledged is refused:", () => {
   });
 
   it("a session that cannot write may be a replica, where claims can be missing", async () => {
-    await expect(open({ user: "reader", timeoutMs: 1_000 })).rejects.toMatchObject(
-      unavailable(/is a replica/),
-    );
+    await expectFailure({ user: "reader", timeoutMs: 1_000 }, unavailable(/is a replica/));
   });
 });
 
@@ -162,10 +167,9 @@ describe("what a role may not do", () => {
 
   it("log in: it is told at once, without the password", async () => {
     const connection = server?.url("locked:wrong-password") ?? "";
-    const startedMs = performance.now();
-    const error = await open({ connection, timeoutMs: 30_000 }).catch((caught: unknown) => caught);
+    // Longer than this test may take: it is not waited for.
+    const error = await open({ connection, timeoutMs: 600_000 }).catch((caught: unknown) => caught);
     expect(error).toMatchObject(unavailable(/password authentication failed/));
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
     expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("wrong-password");
     const ledger = await open({ connection: server?.url("locked:right-password") ?? "" }).catch(String);
     expect(inspect(ledger, { depth: 20, showHidden: false })).not.toContain("right-password");
@@ -192,12 +196,13 @@ describe("a connection that cannot be used", () => {
 
   it("wants TLS where there is none: no plain connection instead", async () => {
     const connection = `${server?.url()}?sslmode=verify-full`;
-    await expect(open({ connection, timeoutMs: 1_000 })).rejects.toMatchObject(unavailable(/SSL/));
+    await expectFailure({ connection, timeoutMs: 1_000 }, unavailable(/SSL/));
   });
 
   it("leads nowhere: the time is waited for, since a server may be restarting", async () => {
     const connection = "postgresql://postgres@127.0.0.1:1/cells";
-    await expect(open({ connection, timeoutMs: 200 })).rejects.toMatchObject(
+    await expectFailure(
+      { connection, timeoutMs: 200 },
       unavailable(/postgres@127\.0\.0\.1:1\/cells.* ECONNREFUSED .*: see that the address has .* port/),
     );
   });
@@ -217,7 +222,8 @@ describe("a connection that cannot be used", () => {
 
   it("is to a host that no DNS knows", async () => {
     const connection = "postgresql://postgres@db.invalid/cells";
-    await expect(open({ connection, timeoutMs: 200 })).rejects.toMatchObject(
+    await expectFailure(
+      { connection, timeoutMs: 200 },
       unavailable(/db\.invalid.*: (see that the host's name is right|DNS gave no answer)/),
     );
   });

@@ -10,7 +10,7 @@ const [directory = "", owner = "", ids = "[]"] = process.argv.slice(2);
 const answers: unknown[] = [];
 let ledger: StoredLedger | undefined;
 try {
-  const opened = await openPosixLedger({ directory });
+  const opened = await openPosixLedger({ directory, lockTimeoutMs: 30_000 });
   ledger = opened;
   process.stdout.write('"ready"\n');
   await once(process.stdin, "data");

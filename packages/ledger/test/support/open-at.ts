@@ -17,12 +17,12 @@ export async function openAt(
 ): Promise<StoredLedger> {
   switch (store) {
     case "posix":
-      return openPosixLedger({ ...options, directory: url, name });
+      return openPosixLedger({ ...options, directory: url, name, lockTimeoutMs: 30_000 });
     case "bucket":
       return openBucketLedger({ ...options, bucket: openBucket(url), name, closeBucket: true });
     case "postgres": {
       const { openPostgresLedger } = await import("../../src/postgres/index.ts");
-      return openPostgresLedger({ ...options, connection: url, name });
+      return openPostgresLedger({ ...options, connection: url, name, timeoutMs: 30_000 });
     }
   }
 }

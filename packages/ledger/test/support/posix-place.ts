@@ -12,10 +12,13 @@ export async function temporaryDirectory(): Promise<string> {
   return directory;
 }
 
+/** For what must get the lock: whoever holds it may be a process that is held up for seconds. */
+export const PATIENT_LOCK_MS = 30_000;
+
 /** A ledger that is closed when the test ends; in a directory of its own unless one is given. */
 export async function openForTest(options: Partial<PosixLedgerOptions> = {}): Promise<StoredLedger> {
   const directory = options.directory ?? (await temporaryDirectory());
-  const ledger = await openPosixLedger({ ...options, directory });
+  const ledger = await openPosixLedger({ lockTimeoutMs: PATIENT_LOCK_MS, ...options, directory });
   onTestFinished(() => ledger.close());
   return ledger;
 }

@@ -2,17 +2,17 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chownSync, closeSync, openSync, readFileSync } from "node:fs";
 import { appendFile, chmod, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
+import { freePort } from "./free-port.ts";
 import { findPostgres, type PostgresBinaries } from "./postgres-binaries.ts";
 
 /** PostgreSQL refuses to run as root; "nobody" has an account everywhere. */
 const SERVER_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 90_000;
 
 /** `fast` and `immediate` as in pg_ctl; `kill` is SIGKILL. */
 export type StopKind = "fast" | "immediate" | "kill";
@@ -187,12 +187,4 @@ async function temporary(): Promise<string> {
   await chmod(directory, 0o755);
   if (SERVER_USER !== undefined) chownSync(directory, SERVER_USER.uid, SERVER_USER.gid);
   return directory;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }
