@@ -7,9 +7,12 @@ import type { FleetDispatchOptions, FleetOptions } from "../../src/options.ts";
 
 export const authority = "http://app.internal";
 
+/** A busy machine may hold this process up for longer than the 2 s that a connect may take otherwise. */
+const pool = { connect: { timeout: 20_000 } };
+
 /** A fleet over the nodes' URLs; health probes are on unless told otherwise. */
 export function fleetOf(nodes: readonly { url: string }[], options: Partial<FleetOptions> = {}): Fleet {
-  return new Fleet({ authority, endpoints: nodes.map(({ url }) => url), ...options });
+  return new Fleet({ authority, endpoints: nodes.map(({ url }) => url), pool, ...options });
 }
 
 /** What a test looks at: status, headers, whole body, attempts. */
