@@ -78,7 +78,7 @@ export class EdgeListener {
     this.backend = new Backend(options.backend, limits);
     this.#server = createServer({
       ...certificateTlsOptions(options.certificate),
-      handshakeTimeout: limits.headTimeoutMs,
+      handshakeTimeout: limits.handshakeTimeoutMs,
       maxHeaderSize: maxHeadBytes,
       headersTimeout: limits.headTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,

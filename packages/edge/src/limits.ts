@@ -1,6 +1,8 @@
 /** Every bound of an edge. Defaults are the original's where it has them. */
 export interface EdgeLimits {
-  /** A handshake, and after it a request head, must be there within it. @default 5_000 */
+  /** A handshake must be done within it. @default 5_000 */
+  handshakeTimeoutMs: number;
+  /** After it, a request head must be there within it. @default 5_000 */
   headTimeoutMs: number;
   /** A whole request, body and all, must be there within it. @default 15_000 */
   requestTimeoutMs: number;
@@ -33,6 +35,7 @@ export interface EdgeLimits {
 /** The bounds with what is given changed. */
 export function resolveLimits(given: Partial<EdgeLimits> = {}): EdgeLimits {
   return {
+    handshakeTimeoutMs: 5_000,
     headTimeoutMs: 5_000,
     requestTimeoutMs: 15_000,
     answerTimeoutMs: 100_000,

@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { requestBytes, TestEdge } from "./support/edge.ts";
-import { okAnswer } from "./support/raw-backend.ts";
+import { nobody, okAnswer } from "./support/raw-backend.ts";
 
 const unavailable = "parent owner unavailable; reconcile original identity\n";
 
@@ -126,8 +126,7 @@ describe("the backend's answer", () => {
   });
 
   it("that nobody gives, as nobody listens, is a 502", async () => {
-    await using edge = await TestEdge.open();
-    await edge.backend.close();
+    await using edge = await TestEdge.open({ origin: nobody });
     using client = await edge.client();
     client.send(requestBytes("GET /v1/capabilities"));
     expect(await client.answers()).toMatchObject([{ status: 502, body: unavailable }]);

@@ -9,10 +9,15 @@ it("is dialled for so long, and then a 502", async () => {
   await using deaf = await DeafBackend.open();
   await using edge = await TestEdge.open({ limits: { dialTimeoutMs: 200 }, origin: deaf.origin });
   using client = await edge.client();
-  const startedMs = performance.now();
   client.send(requestBytes("GET /v1/capabilities"));
+  // Forty times as long; a client of HTTP that nobody tells waits for ten seconds.
+  let isLate = false;
+  const rival = setTimeout(() => {
+    isLate = true;
+  }, 8_000);
   expect((await client.answers()).map(({ status }) => status)).toEqual([502]);
-  expect(performance.now() - startedMs).toBeGreaterThan(190);
+  clearTimeout(rival);
+  expect(isLate).toBe(false);
   expect(edge.log.join("")).toContain('"reason":"UND_ERR_CONNECT_TIMEOUT"');
 });
 

@@ -115,7 +115,7 @@ describe("what passes", () => {
 
 describe("what does not", () => {
   it.each(["declared", "streamed"])("65 537 bytes, %s: 413, and the backend is not asked", async (how) => {
-    await using edge = await TestEdge.open();
+    await using edge = await TestEdge.open({ limits: { lingerMs: 60_000 } });
     using client = await edge.client();
     const body = "a".repeat(65_537);
     client.send(

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CertificateWatch, createLogger } from "@cellkit/daemon";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { edgeOptions, startEdge } from "../src/index.ts";
 import { TestCa, type TestPair } from "./support/certificates.ts";
 import { requestBytes } from "./support/edge.ts";
@@ -128,11 +128,11 @@ it("its health is 503 from the begin of its stop on, while a request still runs"
 
 it("the certificate's files are looked at no more once it is released", async () => {
   const close = vi.spyOn(CertificateWatch.prototype, "close");
+  onTestFinished(() => close.mockRestore());
   await start(ca.issue());
   expect(close).not.toHaveBeenCalled();
   for (const release of releases.splice(0).reverse()) await release();
   expect(close).toHaveBeenCalled();
-  close.mockRestore();
 });
 
 it("files that are no pair end the start under the edge's own code", async () => {

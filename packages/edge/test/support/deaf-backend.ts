@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Worker } from "node:worker_threads";
 import { type BackendOrigin, parseBackendOrigin } from "../../src/core/backend-origin.ts";
+import { until } from "./until.ts";
 
 const thread = `
   const { parentPort } = require("node:worker_threads");
@@ -13,8 +14,8 @@ const thread = `
   });
 `;
 
-/** How long a connection on this machine may take that is accepted. */
-const acceptMs = 100;
+/** More than the system accepts for a listener with a backlog of 1 (Linux: two). */
+const fillerCount = 16;
 
 /** Where every dial gets no answer at all. */
 export class DeafBackend {
@@ -31,15 +32,16 @@ export class DeafBackend {
   static async open(): Promise<DeafBackend> {
     const worker = new Worker(thread, { eval: true });
     const [port] = (await once(worker, "message")) as [number];
-    const fillers: Socket[] = [];
-    for (let isAccepted = true; isAccepted; ) {
-      const socket = connect({ host: "127.0.0.1", port }).on("error", () => undefined);
-      fillers.push(socket);
-      isAccepted = await Promise.race([
-        once(socket, "connect").then(() => true),
-        new Promise<false>((resolve) => setTimeout(resolve, acceptMs, false)),
-      ]);
-    }
+    let accepted = 0;
+    // They ask in this order, and before everybody else: once one has been accepted, those that the system takes no more are known.
+    const fillers = Array.from({ length: fillerCount }, () =>
+      connect({ host: "127.0.0.1", port })
+        .on("error", () => undefined)
+        .on("connect", () => {
+          accepted += 1;
+        }),
+    );
+    await until("a connection that is accepted", () => accepted > 0);
     return new DeafBackend(parseBackendOrigin(`http://127.0.0.1:${port}`) as BackendOrigin, worker, fillers);
   }
 

@@ -1,5 +1,5 @@
 // The daemon as a process of its own, with its pair of files.
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,6 +18,7 @@ export class EdgeProcess {
   readonly ca = new TestCa();
   readonly lines: string[] = [];
   readonly directory: string;
+  #pairCount = 0;
   process: DaemonProcess | undefined;
 
   private constructor(directory: string) {
@@ -32,18 +33,19 @@ export class EdgeProcess {
   }
 
   get files(): { cert: string; key: string } {
-    return { cert: join(this.directory, "tls.crt"), key: join(this.directory, "tls.key") };
+    return { cert: join(this.directory, "pair", "tls.crt"), key: join(this.directory, "pair", "tls.key") };
   }
 
-  /** Replaces certificate and key, one after the other, as careful programs do. */
+  /** Replaces certificate and key at once, as Kubernetes does: however slow this process is, the daemon meets no half of a pair twice. */
   async write({ cert, key }: TestPair): Promise<void> {
-    for (const [path, text] of [
-      [this.files.cert, cert],
-      [this.files.key, key],
-    ] as const) {
-      await writeFile(`${path}.next`, text);
-      await rename(`${path}.next`, path);
-    }
+    this.#pairCount += 1;
+    const name = `pair-${this.#pairCount}`;
+    const next = join(this.directory, name);
+    await mkdir(next);
+    await writeFile(join(next, "tls.crt"), cert);
+    await writeFile(join(next, "tls.key"), key);
+    await symlink(name, `${next}.link`);
+    await rename(`${next}.link`, join(this.directory, "pair"));
   }
 
   run(

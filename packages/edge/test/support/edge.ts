@@ -4,6 +4,7 @@ import type { ConnectionOptions } from "node:tls";
 import { type CertificatePair, createLogger } from "@cellkit/daemon";
 import type { BackendOrigin } from "../../src/core/backend-origin.ts";
 import { EdgeListener, type EdgeListenerOptions } from "../../src/edge-listener.ts";
+import type { EdgeLimits } from "../../src/limits.ts";
 import { TestCa, type TestPair } from "./certificates.ts";
 import { type Answer, RawBackend } from "./raw-backend.ts";
 import { TlsClient } from "./tls-client.ts";
@@ -16,6 +17,15 @@ export interface TestEdgeOptions extends Partial<Pick<EdgeListenerOptions, "mode
   /** Where requests go instead of to {@link TestEdge.backend}. */
   origin?: BackendOrigin;
 }
+
+/** Bounds that no test means, so long that a machine which stops a process for seconds meets none of them. */
+const patient: Partial<EdgeLimits> = {
+  handshakeTimeoutMs: 60_000,
+  headTimeoutMs: 60_000,
+  requestTimeoutMs: 60_000,
+  halfClosedMs: 60_000,
+  dialTimeoutMs: 60_000,
+};
 
 /** An edge, its backend, its CA. */
 export class TestEdge {
@@ -33,13 +43,14 @@ export class TestEdge {
   }
 
   static async open(options: TestEdgeOptions = {}): Promise<TestEdge> {
-    const { answer, clientCa, origin, ...rest } = options;
+    const { answer, clientCa, origin, limits, ...rest } = options;
     const backend = await RawBackend.open(answer);
     const ca = new TestCa();
     const log: string[] = [];
     const listener = new EdgeListener({
       mode: "execution",
       ...rest,
+      limits: { ...patient, ...limits },
       backend: origin ?? backend.origin,
       certificate: pairOf(ca.issue(), clientCa),
       log: createLogger({

@@ -20,6 +20,9 @@ export type Answer = (request: ReceivedRequest, socket: Socket) => void;
 export const okAnswer =
   'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"ok":true}';
 
+/** Where nobody listens: a port that no test is given, so that none takes it meanwhile. */
+export const nobody = parseBackendOrigin("http://127.0.0.1:1") as BackendOrigin;
+
 /** A recording backend. */
 export class RawBackend {
   readonly requests: ReceivedRequest[] = [];
@@ -30,7 +33,7 @@ export class RawBackend {
   #connectionCount = 0;
   answer: Answer;
   /** Where it is; stays when it is closed. */
-  origin = parseBackendOrigin("http://127.0.0.1:1") as BackendOrigin;
+  origin = nobody;
 
   private constructor(answer: Answer) {
     this.answer = answer;

@@ -51,23 +51,18 @@ export class TlsClient {
   }
 
   /** Waits for so many whole answers. */
-  async answers(count = 1, boundMs = 10_000): Promise<ParsedAnswer[]> {
-    const found = await until(
-      `${count} answers`,
-      () => {
-        const answers = parseAnswers(this.text);
-        if (answers.length >= count) return answers;
-        if (this.isClosed) throw new TestError(`closed (${this.error}) after ${JSON.stringify(this.text)}`);
-        return undefined;
-      },
-      boundMs,
-    );
-    return found;
+  answers(count = 1): Promise<ParsedAnswer[]> {
+    return until(`${count} answers`, () => {
+      const answers = parseAnswers(this.text);
+      if (answers.length >= count) return answers;
+      if (this.isClosed) throw new TestError(`closed (${this.error}) after ${JSON.stringify(this.text)}`);
+      return undefined;
+    });
   }
 
   /** Waits until the server has closed; what came until then. */
-  async closed(boundMs = 10_000): Promise<ParsedAnswer[]> {
-    await until("end of the connection", () => this.isClosed, boundMs);
+  async closed(): Promise<ParsedAnswer[]> {
+    await until("end of the connection", () => this.isClosed);
     return parseAnswers(this.text);
   }
 
