@@ -15,7 +15,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Controller, type ControllerOptions } from "../src/controller.ts";
 import { primes } from "../src/request.ts";
 
-/** How long each pause was to be that began in this file, in ms. */
+/** How long each pause was to be that began in the test, in ms. */
 const pauses = vi.hoisted((): (number | undefined)[] => []);
 vi.mock(import("node:timers/promises"), async (original) => {
   const timers = await original();
@@ -33,6 +33,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "cellkit-controller-test-"));
   token = await tokenFile(testBackendToken);
   backend = await dispatcher();
+  pauses.length = 0;
 });
 afterEach(async () => {
   await backend.close();
