@@ -102,7 +102,8 @@ export function sendRaw(
     const socket = connect(Number(port), hostname);
     const received: Buffer[] = [];
     socket.setTimeout(30_000, () => socket.destroy(new TypeError("no answer, or no end of it, within 30 s")));
-    socket.on("error", failed);
+    // Who sends on after the answer may be reset then: the answer is there.
+    socket.on("error", (error) => received.length === 0 && failed(error));
     socket.on("data", (bytes) => received.push(bytes));
     socket.on("close", () => done(parseAnswer(Buffer.concat(received).toString("latin1"))));
     socket.on("connect", () => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { openLedger } from "../../src/open-ledger.ts";
 import { localPlace } from "../../src/qualification/agent-connection.ts";
 import { listenForAgents, peerPlace } from "../../src/qualification/agent-listener.ts";
+import type { Outcome } from "../../src/qualification/check.ts";
 import { claimsApart, claimsRace, claimsSeen, openEverywhere } from "../../src/qualification/claim-checks.ts";
 import { processDeath, replicaRestart } from "../../src/qualification/death-checks.ts";
 import { fullDisk } from "../../src/qualification/fill-check.ts";
@@ -58,19 +59,23 @@ it("a sound directory, seen from here and over TCP, is qualified; the live ledge
   expect((await readdir(url)).sort()).toEqual(before);
 });
 
+/** Two that run for some milliseconds each are not always at it together on a machine that has more to do. */
+const untilTogether = (check: () => Promise<Outcome>) => expect.poll(check, { timeout: 60_000 });
+
 describe("what is wrong is found", () => {
   it("a lock that does not exclude", async () => {
     await using place = await scratch();
     await using at = await stageAt(place.path, "lock", 2);
-    for (const check of [lockExcludes, lockOrders, lockFreedByDeath, lockKeptByFrozen])
+    for (const check of [lockExcludes, lockFreedByDeath, lockKeptByFrozen])
       expect(await check(at.stage), check.name).toMatchObject({ result: "failed" });
+    await untilTogether(() => lockOrders(at.stage)).toMatchObject({ result: "failed" });
   });
 
   it("a ledger whose claims exclude nobody", async () => {
     await using place = await scratch();
     await using at = await stageAt(place.path, "unlocked", 2);
     expect(await openEverywhere(at.stage)).toMatchObject({ result: "passed" });
-    expect(await claimsRace(at.stage)).toMatchObject({
+    await untilTogether(() => claimsRace(at.stage)).toMatchObject({
       result: "failed",
       detail: expect.stringMatching(/2 processes were told that .* is new and theirs/),
     });

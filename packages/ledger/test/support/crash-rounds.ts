@@ -42,7 +42,7 @@ export interface ChildRun {
   crashed: boolean;
 }
 
-const CHILD_LIMIT_MS = 60_000;
+const CHILD_LIMIT_MS = 300_000;
 
 /**
  * Dry runs of all scenarios (or of `only` some), then rounds over their points until so many children were killed; each point once before any a second time.
