@@ -18,46 +18,55 @@ import { qualifyLedger } from "../../src/qualification/qualify-ledger.ts";
 import { agentCommand, scratch, smallVolume, stageAt } from "../support/qualification.ts";
 
 const secret = "s".repeat(32);
+/** Of a whole qualification: it starts many processes, one after the other, while other work may hold the processors. */
+const TIME_LIMIT_MS = 900_000;
 
-it("a sound directory, seen from here and over TCP, is qualified; the live ledger beside it is as it was", async () => {
-  await using place = await scratch();
-  const url = `${place.path}/ownership`;
-  const live = await openLedger(url);
-  await live.claim("run-1", "body", async () => "http://owner");
-  await mkdir(`${url}/cellkit-qualify-0123456789ab`);
-  const before = (await readdir(url)).sort();
-  await using listener = await listenForAgents({
-    host: "127.0.0.1",
-    port: 0,
-    secret,
-    agent: agentCommand(url),
-  });
-  const begun: string[] = [];
-  const found = await qualifyLedger(url, {
-    places: [localPlace(agentCommand(url)), peerPlace({ host: listener.host, port: listener.port, secret })],
-    agentCount: 2,
-    onBegin: (name) => begun.push(name),
-  });
-  expect(found.checks.filter(({ required, result }) => required && result !== "passed")).toEqual([]);
-  expect(found.verdict).toBe("qualified");
-  expect(found.checks.map(({ name }) => name)).toEqual(expect.arrayContaining(begun));
-  expect(begun).toContain("full-disk");
-  expect(found.checks.find(({ name }) => name === "power-loss")).toMatchObject({
-    result: "not-tested",
-    required: false,
-    detail: expect.stringContaining("laptop"),
-  });
-  // Both are this machine, whatever their addresses.
-  expect(found.checks.find(({ name }) => name === "several-machines")?.detail).toMatch(
-    /one and the same machine/,
-  );
-  expect(found.advice.join()).toContain("cellkit-qualify-0123456789ab is of another qualification");
-  expect(found.advice.join()).toContain("only with --peer on another machine");
-  expect(found.checks.find(({ name }) => name === "file-system")?.detail).toMatch(/; mounted at \//);
-  expect(await live.count()).toBe(1);
-  await live.close();
-  expect((await readdir(url)).sort()).toEqual(before);
-});
+it(
+  "a sound directory, seen from here and over TCP, is qualified; the live ledger beside it is as it was",
+  async () => {
+    await using place = await scratch();
+    const url = `${place.path}/ownership`;
+    const live = await openLedger(url);
+    await live.claim("run-1", "body", async () => "http://owner");
+    await mkdir(`${url}/cellkit-qualify-0123456789ab`);
+    const before = (await readdir(url)).sort();
+    await using listener = await listenForAgents({
+      host: "127.0.0.1",
+      port: 0,
+      secret,
+      agent: agentCommand(url),
+    });
+    const begun: string[] = [];
+    const found = await qualifyLedger(url, {
+      places: [
+        localPlace(agentCommand(url)),
+        peerPlace({ host: listener.host, port: listener.port, secret }),
+      ],
+      agentCount: 2,
+      onBegin: (name) => begun.push(name),
+    });
+    expect(found.checks.filter(({ required, result }) => required && result !== "passed")).toEqual([]);
+    expect(found.verdict).toBe("qualified");
+    expect(found.checks.map(({ name }) => name)).toEqual(expect.arrayContaining(begun));
+    expect(begun).toContain("full-disk");
+    expect(found.checks.find(({ name }) => name === "power-loss")).toMatchObject({
+      result: "not-tested",
+      required: false,
+      detail: expect.stringContaining("laptop"),
+    });
+    // Both are this machine, whatever their addresses.
+    expect(found.checks.find(({ name }) => name === "several-machines")?.detail).toMatch(
+      /one and the same machine/,
+    );
+    expect(found.advice.join()).toContain("cellkit-qualify-0123456789ab is of another qualification");
+    expect(found.advice.join()).toContain("only with --peer on another machine");
+    expect(found.checks.find(({ name }) => name === "file-system")?.detail).toMatch(/; mounted at \//);
+    expect(await live.count()).toBe(1);
+    await live.close();
+    expect((await readdir(url)).sort()).toEqual(before);
+  },
+  TIME_LIMIT_MS,
+);
 
 /** Two that run for some milliseconds each are not always at it together on a machine that has more to do. */
 const untilTogether = (check: () => Promise<Outcome>) => expect.poll(check, { timeout: 60_000 });
