@@ -12,6 +12,7 @@ import { celldCommand } from "../src/index.ts";
 import { Fleet } from "./support/fleet.ts";
 import { freePort } from "./support/free-port.ts";
 import { processesOf } from "./support/processes.ts";
+import { until } from "./support/until.ts";
 
 const preload = fileURLToPath(new URL("./fixtures/other-workerd.cjs", import.meta.url));
 const brokenProject = fileURLToPath(new URL("./fixtures/broken", import.meta.url));
@@ -60,7 +61,8 @@ async function run(args: readonly string[], env: Readonly<Record<string, string>
     onLine: (line, stream) => lines.push([stream, line]),
   });
   const { code } = await celld.exited;
-  expect(await processesOf(data)).toEqual([]);
+  // Who watches over a process that has ended needs a moment to see it.
+  await until("end of all its processes", async () => (await processesOf(data)).length === 0);
   const problems = lines.flatMap(([stream, line]) => {
     if (stream === "stderr") return [line];
     const { level, msg } = JSON.parse(line) as { level: string; msg: string };

@@ -2,7 +2,6 @@
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { Fleet } from "./support/fleet.ts";
-import { processesOf } from "./support/processes.ts";
 import type { TestNode } from "./support/test-node.ts";
 import { timed } from "./support/timed.ts";
 import { until } from "./support/until.ts";
@@ -84,7 +83,7 @@ it("kill -9 of celld leaves no process, and a restart on its data directory serv
     expect(running).toMatch(part);
   }
   await victim.kill();
-  await until("end of all its processes", async () => (await processesOf(victim.directory)).length === 0);
+  await victim.gone();
 
   const { value, ownMs } = await timed(async () => {
     victim = await fleet.node(0);
@@ -106,14 +105,14 @@ it("kill -9 of celld leaves no process, and a restart on its data directory serv
 
 it("a node whose data directory is deleted ends with code 1 and a line that says so, and its cells answer elsewhere", async () => {
   await roomOfVictim("directory-deleted");
-  await rm(victim.directory, { recursive: true });
+  await rm(victim.directory, { recursive: true, maxRetries: 5 });
   const exit = await until("exit", () => victim.process.exit, 60_000);
   expect(exit).toEqual({ code: 1, signal: null });
   const fatal = victim.log.filter(({ level }) => level === "fatal");
   expect(fatal).toHaveLength(1);
   expect(fatal[0]).toMatchObject({ code: "CELLKIT_ENGINE_DATA_DIRECTORY" });
   expect(fatal[0]?.["msg"]).toMatch(/^the data directory \S+ cannot be used: ENOENT/);
-  expect(await victim.processes()).toEqual([]);
+  await victim.gone();
   expect((await countAt(survivor, "directory-deleted")).count).toBe(1);
   victim = await fleet.node(0);
   await victim.ready();
@@ -129,7 +128,7 @@ async function expectFenced(node: TestNode): Promise<void> {
   expect(fatal[0]).toMatchObject({ code: "CELLKIT_CELLD_FENCED" });
   // workerd's own words: of a renewal that was refused, or of the record, where it reads that first.
   expect(fatal[0]?.["msg"]).toMatch(/^SELF-FENCE: .*(?:lease|record).*; .*start it again$/);
-  expect(await node.processes()).toEqual([]);
+  await node.gone();
 }
 
 it("a node whose lease is taken away ends with code 3 and a SELF-FENCE line, and its cells answer elsewhere", async () => {

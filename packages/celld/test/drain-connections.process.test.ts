@@ -170,5 +170,5 @@ it("a silent connection stays open until the end, which comes when the last requ
   expect(answer).toMatchObject({ status: 200, body: '{"bytes":0}' });
   expect(await clients.idle.finish()).toBe("");
   expect(await node.process.exited).toEqual({ code: 0, signal: null });
-  expect(await node.processes()).toEqual([]);
+  await node.gone();
 });

@@ -35,7 +35,7 @@ it("a second signal ends the node at once with 130", async () => {
   await node.draining();
   node.process.signal("SIGINT");
   expect(await node.process.exited).toEqual({ code: 130, signal: null });
-  await until("end of all its processes", async () => (await node.processes()).length === 0);
+  await node.gone();
 });
 
 it("a request that outlasts the drain's bound gets 502 with an unknown outcome, and the code is 4", async () => {
@@ -54,7 +54,7 @@ it("a request that outlasts the drain's bound gets 502 with an unknown outcome, 
   ]);
   const late = ({ msg, step }: LogLine) => msg === "stop: timed out" && step === "let requests end";
   expect(await node.logged("step", late)).toMatchObject({ level: "error" });
-  expect(await node.processes()).toEqual([]);
+  await node.gone();
 });
 
 it("POST /shutdown answers at once and drains; other methods and the preserve drain are refused", async () => {

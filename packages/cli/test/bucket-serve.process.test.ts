@@ -79,7 +79,7 @@ it("prints the environment by which openBucket and `cellkit deploy` find it, bes
 
   command.process.signal("SIGTERM");
   expect((await command.outcome()).code).toBe(0);
-  expect(await processesOf(directory.path)).toEqual([]);
+  await until("end of every process", async () => (await processesOf(directory.path)).length === 0);
 });
 
 it("keeps the key pair that it made in a file that only its owner may read, and takes it again", async () => {

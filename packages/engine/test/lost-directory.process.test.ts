@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 it.each([
-  ["deleted", (directory: string) => rm(directory, { recursive: true }), /cannot be used: ENOENT/],
+  ["deleted", (directory: string) => rm(directory, { recursive: true, maxRetries: 5 }), /cannot be used: ENOENT/],
   [
     "replaced",
     async (directory: string) => {
@@ -50,7 +50,7 @@ it("a node that waits for its first deployment notices, too", async () => {
   const failures: EngineError[] = [];
   const { engine, directory } = await fleet.node({ events: { failed: (error) => failures.push(error) } });
   expect(engine.healthy()).toBe(true);
-  await rm(directory, { recursive: true });
+  await rm(directory, { recursive: true, maxRetries: 5 });
   await until("the node is not healthy", () => !engine.healthy());
   expect(failures).toHaveLength(1);
 });

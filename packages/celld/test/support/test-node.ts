@@ -50,6 +50,11 @@ export class TestNode extends NodeProcess {
     return processesOf(this.directory);
   }
 
+  /** Waits until none of them runs: who watches over a process that has ended needs a moment to see it. */
+  async gone(): Promise<void> {
+    await until(`end of all processes of ${this.node}`, async () => (await this.processes()).length === 0);
+  }
+
   /** The process id of its workerd. */
   async workerdPid(): Promise<number> {
     const { runtime } = (await this.state()) as { runtime: { pid?: number } };

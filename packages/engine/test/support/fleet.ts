@@ -68,7 +68,7 @@ export async function startFleet(): Promise<TestFleet> {
       await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
       await bucket.close();
       await store.close();
-      await rm(root, { recursive: true, force: true });
+      await rm(root, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }
