@@ -19,7 +19,11 @@ afterEach(async () => {
 });
 
 it.each([
-  ["deleted", (directory: string) => rm(directory, { recursive: true, maxRetries: 5 }), /cannot be used: ENOENT/],
+  [
+    "deleted",
+    (directory: string) => rm(directory, { recursive: true, maxRetries: 5 }),
+    /cannot be used: ENOENT/,
+  ],
   [
     "replaced",
     async (directory: string) => {

@@ -124,5 +124,5 @@ it.each(kinds)(
     expect(everything).not.toContain("\nrouter_fingerprint_failing 1\n");
     expect(everything).not.toContain("has another list of dispatchers");
   },
-  isLong ? 900_000 : 170_000,
+  isLong ? 900_000 : 300_000,
 );
