@@ -114,7 +114,8 @@ it.each(kinds)(
     // The test has shown something only if things did go wrong.
     expect(fates.filter(({ isAmbiguous }) => isAmbiguous).length).toBeGreaterThanOrEqual(3);
     expect(fates.filter(({ told }) => told.has("no answer")).length).toBeGreaterThan(0);
-    expect(runs.size).toBeGreaterThan(0.8 * executionCount);
+    // Each of the 50 submitters may lose one run to each dispatcher that dies; most of them run all the same.
+    expect(runs.size).toBeGreaterThan(0.5 * executionCount);
 
     const everything = [...plane.routers.flatMap(({ lines }) => lines), ...plane.answers].join("\n");
     for (const token of plane.tokens.all) expect(everything).not.toContain(token);

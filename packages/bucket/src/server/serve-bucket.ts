@@ -44,7 +44,7 @@ export interface BucketServer extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   readonly region: string;
-  /** Finishes what runs (at most 5 s), then stops. Idempotent. */
+  /** Finishes what runs (0.75 s at most; what takes longer is cut), then stops. Idempotent. */
   close(): Promise<void>;
 }
 
