@@ -2,8 +2,8 @@
 import { readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { bundleProject } from "@cellkit/deployment";
+import { freePort } from "../../../tools/test-support/free-port.ts";
 import { chatProject, Fleet } from "../test/support/fleet.ts";
-import { freePort } from "../test/support/free-port.ts";
 import { startBareWorkerd } from "./support/bare-workerd.ts";
 import { cpuMicroseconds } from "./support/cpu-time.ts";
 import { Load } from "./support/load.ts";

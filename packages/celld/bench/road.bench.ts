@@ -1,8 +1,8 @@
 // What the road between nodes costs: CPU time of all processes for a request to a cell on another node, beside two workerd of
 // the same kind that are connected directly. Both are asked at workerd's own socket, so that the public path counts in neither.
 import { join } from "node:path";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "../test/support/fleet.ts";
-import { until } from "../test/support/until.ts";
 import { cpuMicroseconds } from "./support/cpu-time.ts";
 import { Load } from "./support/load.ts";
 import { publicSocketOf, startPlainWorkerd } from "./support/plain-workerd.ts";

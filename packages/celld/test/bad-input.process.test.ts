@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DaemonProcess } from "@cellkit/daemon";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { freePort } from "../../../tools/test-support/free-port.ts";
+import { until } from "../../../tools/test-support/until.ts";
 import { celldCommand } from "../src/index.ts";
 import { Fleet } from "./support/fleet.ts";
-import { freePort } from "./support/free-port.ts";
 import { processesOf } from "./support/processes.ts";
-import { until } from "./support/until.ts";
 
 const preload = fileURLToPath(new URL("./fixtures/other-workerd.cjs", import.meta.url));
 const brokenProject = fileURLToPath(new URL("./fixtures/broken", import.meta.url));

@@ -3,9 +3,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DaemonProcess } from "@cellkit/daemon";
 import { expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../../tools/test-support/free-port.ts";
 import { celldCommand } from "../src/index.ts";
 import { Fleet } from "./support/fleet.ts";
-import { freePort } from "./support/free-port.ts";
 
 it("a node with a profile that gives temporary credentials serves its cells", async () => {
   const fleet = await Fleet.open();

@@ -1,10 +1,10 @@
 // How a node dies, and what the fleet sees of it.
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { timed } from "../../../tools/test-support/timed.ts";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { timed } from "./support/timed.ts";
-import { until } from "./support/until.ts";
 
 /** Bounds in seconds are for a machine that is looked at; what must come before what is for every machine. */
 const isLong = inject("size") === "long";

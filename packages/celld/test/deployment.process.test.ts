@@ -1,9 +1,9 @@
 // A node before its first deployment, with one that does not load, and with a good one: it is never started again.
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 const project = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 

@@ -1,10 +1,10 @@
 // What a drain does to each kind of client connection, byte by byte, on a real node that serves a real Worker. All
 // connections see the same drain: it begins in `beforeAll`, and an upload that the last test ends holds it open.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import { parseAnswers, RawClient } from "./support/raw-client.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: chat.example\r\n\r\n`;
 const quick = get("/slow?ms=0");

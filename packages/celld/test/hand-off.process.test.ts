@@ -1,10 +1,10 @@
 // Cells move from a draining node to a healthy one while POSTs come in through the healthy one: none fails, none is lost,
 // none counts twice, and no client repeats anything.
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import { PostLoad } from "./support/post-load.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 const handOffCount = inject("size") === "long" ? 20 : 4;
 /** Acknowledged POSTs before and after each hand-off, some of them in every room. */

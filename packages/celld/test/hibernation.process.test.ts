@@ -4,10 +4,10 @@
 // each time. Younger rooms without a ping are asked one after another until one of them turns out to have been evicted; from
 // that moment on the pinged room is known to be older than what workerd evicts, if its pings are not activity.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import { SocketClient } from "./support/socket-client.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 /** workerd evicts after about 10 s; each room can be asked once, since a question counts as activity. */
 const controlRooms = Array.from({ length: 12 }, (_, index) => `control-${index}`);

@@ -1,11 +1,11 @@
 // What the internal listener answers, and to whom: operators, peers, probes.
 import { diagnoseNode, type FleetKey, NodeDirectory, PeerClient, resolveCell } from "@cellkit/peer";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import { askSigned, keyOf, outerHost, roomsProject } from "./support/peers.ts";
 import { RawClient } from "./support/raw-client.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 const scopeOf = (name: string) => resolveCell("rooms", { className: "Room", name }).scope;
 

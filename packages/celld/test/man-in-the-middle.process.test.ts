@@ -1,12 +1,12 @@
 // Somebody between two nodes, on the road that their cells' traffic takes: whatever he does to the bytes is found out before
 // an application sees one of them, and he learns nothing by reading along.
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import { type Attack, type Direction, ManInTheMiddle } from "./support/man-in-the-middle.ts";
 import { kinds, MirrorLoad, mirrorProject, secret } from "./support/mirror-load.ts";
 import { headStrokes, isForHead, type Random, type Stroke, strokes, whole } from "./support/tamper.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 const attackCount = inject("size") === "long" ? 10_000 : 60;
 /**

@@ -1,10 +1,10 @@
 // Daemons that are no nodes call cells: through any node, whoever owns the cell, also while a node leaves.
 import { PeerClient } from "@cellkit/peer";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import { clientThrough, keyOf, roomsProject, TunnelledSocket } from "./support/peers.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 let fleet: Fleet;
 let nodes: TestNode[];

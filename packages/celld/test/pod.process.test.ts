@@ -4,9 +4,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DaemonProcess } from "@cellkit/daemon";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { freePort } from "../../../tools/test-support/free-port.ts";
 import { celldCommand } from "../src/index.ts";
 import { Fleet } from "./support/fleet.ts";
-import { freePort } from "./support/free-port.ts";
 
 let fleet: Fleet;
 const pods: DaemonProcess[] = [];

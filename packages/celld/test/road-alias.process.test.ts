@@ -1,9 +1,9 @@
 // What a node writes of itself for the road, a loopback alias and a record, over its life.
 import { claimRoadAlias, NodeDirectory } from "@cellkit/peer";
 import { afterEach, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 let fleet: Fleet;
 afterEach(() => fleet[Symbol.asyncDispose]());

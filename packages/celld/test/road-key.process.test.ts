@@ -14,10 +14,10 @@ import {
   signWithNextKey,
 } from "@cellkit/peer";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import { kinds, MirrorLoad, mirrorProject } from "./support/mirror-load.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 const callBoundMs = 60_000;
 /** Nodes read the keys every 5 s. */

@@ -1,8 +1,8 @@
 // Several nodes on one machine without `cellkit road` beside them: each relays, on one port that they share.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 let fleet: Fleet;
 let nodes: TestNode[];

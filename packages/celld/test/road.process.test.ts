@@ -1,13 +1,13 @@
 // Three nodes and the road between them: every cell through every node, and what callers see of an owner's end.
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { timed } from "../../../tools/test-support/timed.ts";
+import { until } from "../../../tools/test-support/until.ts";
 import { closeFrames } from "./support/close-frames.ts";
 import { Fleet } from "./support/fleet.ts";
 import { mirrorProject, secret } from "./support/mirror-load.ts";
 import { RawClient } from "./support/raw-client.ts";
 import { SocketClient } from "./support/socket-client.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { timed } from "./support/timed.ts";
-import { until } from "./support/until.ts";
 
 /** workerd's lease. */
 const leaseMs = 20_000;

@@ -1,11 +1,11 @@
 // WebSockets when a node leaves: every client gets a close frame (1012), whichever node it is connected to.
 import { afterAll, beforeAll, beforeEach, expect, inject, it } from "vitest";
+import { timed } from "../../../tools/test-support/timed.ts";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import { RawClient } from "./support/raw-client.ts";
 import { SocketClient } from "./support/socket-client.ts";
 import type { TestNode } from "./support/test-node.ts";
-import { timed } from "./support/timed.ts";
-import { until } from "./support/until.ts";
 
 /** On a machine that is looked at. A cell with a regular socket, or one that still handles a close, is held back for 4 s (half of workerd's stop time). */
 const fastHandOffMs = 3_000;

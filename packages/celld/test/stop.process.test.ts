@@ -1,10 +1,10 @@
 // The ways in which a node is told to stop, the codes with which it ends, and what it says about itself meanwhile.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Fleet } from "./support/fleet.ts";
 import { parseAnswers, RawClient } from "./support/raw-client.ts";
 import { SocketClient } from "./support/socket-client.ts";
 import type { LogLine, TestNode } from "./support/test-node.ts";
-import { until } from "./support/until.ts";
 
 let fleet: Fleet;
 

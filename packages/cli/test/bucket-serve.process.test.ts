@@ -6,11 +6,11 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openBucket } from "@cellkit/bucket";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { freePorts } from "../src/free-ports.ts";
 import { Command, run } from "./support/command.ts";
 import { processesOf } from "./support/processes.ts";
 import { TemporaryDirectory } from "./support/project.ts";
-import { until } from "./support/until.ts";
 
 let directory: TemporaryDirectory;
 beforeAll(async () => {

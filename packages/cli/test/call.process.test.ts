@@ -14,11 +14,11 @@ import {
 } from "@cellkit/peer";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { WebSocketServer } from "ws";
+import { until } from "../../../tools/test-support/until.ts";
 import { cellkitCommand } from "../src/index.ts";
 import { run } from "./support/command.ts";
 import { directoryBucket, PeerNode } from "./support/peer-node.ts";
 import { TemporaryDirectory } from "./support/project.ts";
-import { until } from "./support/until.ts";
 
 let directory: TemporaryDirectory;
 let bucket: Bucket;

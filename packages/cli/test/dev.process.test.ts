@@ -5,11 +5,11 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { createFetch, Fleet } from "@cellkit/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { freePorts } from "../src/free-ports.ts";
 import { Command, run } from "./support/command.ts";
 import { processesOf } from "./support/processes.ts";
 import { TemporaryDirectory, worker } from "./support/project.ts";
-import { until } from "./support/until.ts";
 
 /** A fleet starts and stops in some seconds; a loaded machine takes its time. */
 const boundMs = 300_000;

@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { open, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { openLedger } from "@cellkit/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { cellkitCommand } from "../src/index.ts";
 import { Command, type Outcome, run } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
-import { until } from "./support/until.ts";
 
 let directory: TemporaryDirectory;
 let url: string;

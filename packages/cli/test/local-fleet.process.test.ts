@@ -2,11 +2,11 @@
 import { join } from "node:path";
 import { readCurrent } from "@cellkit/deployment";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { type LocalFleet, startLocalFleet } from "../src/index.ts";
 import { run } from "./support/command.ts";
 import { processesOf } from "./support/processes.ts";
 import { TemporaryDirectory, worker } from "./support/project.ts";
-import { until } from "./support/until.ts";
 
 const boundMs = 300_000;
 let directory: TemporaryDirectory;

@@ -1,9 +1,9 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { ProjectWatcher } from "../src/project-watcher.ts";
 import { TemporaryDirectory } from "./support/project.ts";
-import { until } from "./support/until.ts";
 
 let directory: TemporaryDirectory;
 let watcher: ProjectWatcher;

@@ -1,11 +1,11 @@
 import type { Bucket } from "@cellkit/bucket";
 import { PeerClient, publishNextKey, readRotation, requireFleetKeys, signWithNextKey } from "@cellkit/peer";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { RotationWaitError } from "../src/errors.ts";
 import { rotateKey } from "../src/rotate-key.ts";
 import { directoryBucket, PeerNode, type PeerNodeOptions } from "./support/peer-node.ts";
 import { TemporaryDirectory } from "./support/project.ts";
-import { until } from "./support/until.ts";
 
 let directory: TemporaryDirectory;
 let bucket: Bucket;

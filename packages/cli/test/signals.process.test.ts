@@ -6,9 +6,9 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { timed } from "../../../tools/test-support/timed.ts";
 import { Command } from "./support/command.ts";
 import { TemporaryDirectory } from "./support/project.ts";
-import { timed } from "./support/timed.ts";
 
 /** Less than the bucket server waits for the head of a request, 30 s. */
 const headMs = 25_000;

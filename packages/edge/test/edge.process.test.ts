@@ -2,10 +2,10 @@
 
 import { createServer, type Socket } from "node:net";
 import { expect, inject, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { bearer, requestBytes } from "./support/edge.ts";
 import { EdgeProcess } from "./support/edge-process.ts";
 import { nobody, okAnswer, RawBackend } from "./support/raw-backend.ts";
-import { until } from "./support/until.ts";
 
 const health = requestBytes("GET /v1/health", [`Authorization: Bearer ${bearer}`]);
 

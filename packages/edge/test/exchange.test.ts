@@ -1,8 +1,8 @@
 // One request through the edge and back, each part of the way by itself.
 import { describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { bearer, requestBytes, TestEdge } from "./support/edge.ts";
 import { okAnswer } from "./support/raw-backend.ts";
-import { until } from "./support/until.ts";
 import { refusedTargets, routeVectors } from "./support/vectors.ts";
 
 describe("what passes", () => {

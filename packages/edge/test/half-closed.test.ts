@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { requestBytes, TestEdge } from "./support/edge.ts";
 import { okAnswer } from "./support/raw-backend.ts";
 import { TlsClient } from "./support/tls-client.ts";
-import { until } from "./support/until.ts";
 
 const submission = requestBytes("POST /v1/executions", [], "{}");
 const halfOpen = { allowHalfOpen: true } as object;

@@ -3,9 +3,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { bearer, requestBytes, TestEdge } from "./support/edge.ts";
 import { okAnswer, type ReceivedRequest } from "./support/raw-backend.ts";
-import { until } from "./support/until.ts";
 
 describe("slow clients", () => {
   it("a head that trickles is given up with 408", async () => {

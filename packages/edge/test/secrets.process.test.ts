@@ -3,12 +3,12 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, inject, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { TestCa } from "./support/certificates.ts";
 import { bearer, requestBytes } from "./support/edge.ts";
 import { EdgeProcess } from "./support/edge-process.ts";
 import { okAnswer, RawBackend } from "./support/raw-backend.ts";
 import { TlsClient } from "./support/tls-client.ts";
-import { until } from "./support/until.ts";
 
 /** Loaded before the daemon, to break it on SIGWINCH. The daemon's own handler would log an error that nobody caught, and end. */
 const breaks = {

@@ -1,9 +1,9 @@
 // Who gets as far as HTTP: TLS 1.3, HTTP/1.1, a CA that is known, and where it is asked for, a certificate of the client's own.
 import { request } from "undici";
 import { describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { TestCa } from "./support/certificates.ts";
 import { pairOf, requestBytes, TestEdge } from "./support/edge.ts";
-import { until } from "./support/until.ts";
 
 const health = requestBytes("GET /v1/health");
 

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CertificateWatch, createLogger } from "@cellkit/daemon";
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { edgeOptions, startEdge } from "../src/index.ts";
 import { TestCa, type TestPair } from "./support/certificates.ts";
 import { requestBytes } from "./support/edge.ts";
 import { type Answer, okAnswer, RawBackend } from "./support/raw-backend.ts";
 import { TlsClient } from "./support/tls-client.ts";
-import { until } from "./support/until.ts";
 
 const health = requestBytes("GET /v1/health");
 const ca = new TestCa();

@@ -6,9 +6,9 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { carryCalls } from "../src/carry-calls.ts";
 import { socketPair } from "./support/socket-pair.ts";
-import { until } from "./support/until.ts";
 
 const head = "GET http://cell/ HTTP/1.1\r\nhost: cell\r\n\r\n";
 let directory: string;

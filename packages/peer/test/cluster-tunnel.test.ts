@@ -3,12 +3,12 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { FleetKey } from "../src/core/fleet-key.ts";
 import { type DialTunnelOptions, dialTunnel } from "../src/dial-tunnel.ts";
 import type { TunnelOrigin } from "../src/peer-listener.ts";
 import { startNode, type TestNode } from "./support/node.ts";
 import { quiet, testKey } from "./support/records.ts";
-import { until } from "./support/until.ts";
 
 const echo = (tunnel: Duplex) => void quiet(tunnel).pipe(tunnel);
 

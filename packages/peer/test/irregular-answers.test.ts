@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { IrregularAnswerError } from "../src/errors.ts";
 import type { PeerCall } from "../src/peer-call.ts";
 import { cell, startFleet } from "./support/fleet.ts";
 import { establishedTunnel } from "./support/raw-tunnel.ts";
-import { until } from "./support/until.ts";
 
 type OnFetch = (request: IncomingMessage, response: ServerResponse, call: PeerCall) => void | Promise<void>;
 

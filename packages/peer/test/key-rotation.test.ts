@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { FleetKeyUncertainError, KeyRotationError, KeyRotationPendingError } from "../src/errors.ts";
 import { openFleetKeyring } from "../src/fleet-keyring.ts";
 import { createOrLoadFleetKey, fleetKeyKey, requireFleetKeys } from "../src/fleet-keys.ts";
@@ -15,7 +16,6 @@ import type { NodeListing } from "../src/node-directory.ts";
 import type { ShownKeys } from "../src/node-record.ts";
 import { MemoryStore } from "./support/memory-store.ts";
 import { nodeRecord } from "./support/node-record.ts";
-import { until } from "./support/until.ts";
 
 async function fleet(): Promise<MemoryStore> {
   const store = new MemoryStore();

@@ -1,5 +1,6 @@
 // What an establishment may do before anybody has proven anything, and what may go wrong in it.
 import { expect, inject, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { abortTarget } from "../src/abort-target.ts";
 import { signRequest } from "../src/core/sign.ts";
 import { establishmentRequest } from "../src/core/tunnel-head.ts";
@@ -10,7 +11,6 @@ import { cell, startFleet } from "./support/fleet.ts";
 import { startNode } from "./support/node.ts";
 import { rawClient } from "./support/raw-client.ts";
 import { quiet, testKey } from "./support/records.ts";
-import { until } from "./support/until.ts";
 
 const echo = { onCluster: (tunnel: import("node:stream").Duplex) => void quiet(tunnel).pipe(tunnel) };
 const bounds = { connectTimeoutMs: 1000, totalTimeoutMs: 5000, maxAnswerBytes: 4096 };

@@ -1,5 +1,6 @@
 // What a listener gives to peers that hold the key, or a captured head: so many tunnels, so long, and nothing beyond.
 import { expect, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { abortTarget } from "../src/abort-target.ts";
 import { type RequestToSign, signRequest } from "../src/core/sign.ts";
 import { RequestVerifier } from "../src/core/verifier.ts";
@@ -9,7 +10,6 @@ import { nonce } from "../src/random-ids.ts";
 import { startNode, type TestNode } from "./support/node.ts";
 import { rawClient } from "./support/raw-client.ts";
 import { quiet, testKey } from "./support/records.ts";
-import { until } from "./support/until.ts";
 
 function signed(change: Partial<RequestToSign>): string[] {
   const request = {

@@ -2,13 +2,13 @@
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { expect, inject, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { recordHeaderBytes } from "../src/core/record-layer.ts";
 import { type DialTunnelOptions, dialTunnel } from "../src/dial-tunnel.ts";
 import { cell, enter, startFleet } from "./support/fleet.ts";
 import { type Middle, startMiddle, type Tamper } from "./support/middle.ts";
 import { startNode } from "./support/node.ts";
 import { quiet, testKey } from "./support/records.ts";
-import { until } from "./support/until.ts";
 
 /** A small generator of the test's seed: the same choices each time. */
 function choices(seed: number): (below: number) => number {

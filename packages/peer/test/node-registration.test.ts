@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import {
   NodeRecordError,
   NodeRecordLostError,
@@ -9,7 +10,6 @@ import { formatNodeRecord, type NodeRecord, nodeRecordKey, parseNodeRecord } fro
 import { type NodeRegistration, type RegisterNodeOptions, registerNode } from "../src/node-registration.ts";
 import { MemoryStore, StoreFailure } from "./support/memory-store.ts";
 import { description, nodeRecord } from "./support/node-record.ts";
-import { until } from "./support/until.ts";
 
 const key = nodeRecordKey("node-a");
 const open: NodeRegistration[] = [];

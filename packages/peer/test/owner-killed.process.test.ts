@@ -3,13 +3,13 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { dialTunnel } from "../src/dial-tunnel.ts";
 import { webSocketAccept } from "../src/handshake.ts";
 import { PeerClient } from "../src/peer-client.ts";
 import { cell, enter } from "./support/fleet.ts";
 import { MemoryStore } from "./support/memory-store.ts";
 import { testKey } from "./support/records.ts";
-import { until } from "./support/until.ts";
 
 const script = fileURLToPath(new URL("support/owner-process.ts", import.meta.url));
 

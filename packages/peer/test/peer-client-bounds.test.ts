@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { dialTunnel } from "../src/dial-tunnel.ts";
 import { PeerOptionError } from "../src/errors.ts";
 import { webSocketAccept } from "../src/handshake.ts";
 import { cell, enter, startFleet } from "./support/fleet.ts";
 import { testKey } from "./support/records.ts";
-import { until } from "./support/until.ts";
 
 const head = "x-cells-peer-version: 5\r\n";
 

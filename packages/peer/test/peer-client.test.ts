@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { StaleOwnerError } from "../src/errors.ts";
 import { webSocketAccept } from "../src/handshake.ts";
 import { NodeDirectory } from "../src/node-directory.ts";
@@ -12,7 +13,6 @@ import { cell, enter, startFleet } from "./support/fleet.ts";
 import { MemoryStore } from "./support/memory-store.ts";
 import { nobodysAddress } from "./support/nobody.ts";
 import { testKey } from "./support/records.ts";
-import { until } from "./support/until.ts";
 
 test("a call reaches the handler as the application made it", async () => {
   const seen: { request: IncomingMessage; call: PeerCall }[] = [];

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { RecordStream } from "../src/record-stream.ts";
 import { quiet, recordEnds, recordPair } from "./support/records.ts";
 import { socketPair } from "./support/socket-pair.ts";
-import { until } from "./support/until.ts";
 
 async function failure(stream: Readable): Promise<Error> {
   stream.resume();

@@ -4,6 +4,7 @@ import { networkInterfaces } from "node:os";
 import type { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { FleetKey } from "../src/core/fleet-key.ts";
 import { aliasesFor, aliasKey, roadAliasOf } from "../src/core/road-alias.ts";
 import { formatNodeRecord, nodeRecordKey } from "../src/node-record.ts";
@@ -13,7 +14,6 @@ import { MemoryStore } from "./support/memory-store.ts";
 import { startNode } from "./support/node.ts";
 import { nodeRecord } from "./support/node-record.ts";
 import { quiet, testKey } from "./support/records.ts";
-import { until } from "./support/until.ts";
 
 const relays: RoadRelay[] = [];
 afterEach(async () => {

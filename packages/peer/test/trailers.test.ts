@@ -1,9 +1,9 @@
 // Fields behind a body: an application's pass, and no word of nodes does.
 import { expect, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { dialTunnel } from "../src/dial-tunnel.ts";
 import { startNode } from "./support/node.ts";
 import { quiet, testKey } from "./support/records.ts";
-import { until } from "./support/until.ts";
 
 const head =
   "POST http://cell/ HTTP/1.1\r\nhost: cell\r\nx-cells-scope: A:b\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n";

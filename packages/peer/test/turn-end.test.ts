@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { TurnEnd } from "../src/turn-end.ts";
-import { until } from "./support/until.ts";
 
 test("the first step is taken for all that asked before the second one is for any, in their order", async () => {
   const steps: string[] = [];

@@ -3,10 +3,10 @@ import { createServer, type Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
+import { until } from "../../../tools/test-support/until.ts";
 import type { PeerClient } from "../src/peer-client.ts";
 import type { PeerListenerOptions } from "../src/peer-listener.ts";
 import { cell, startFleet } from "./support/fleet.ts";
-import { until } from "./support/until.ts";
 
 /** Handles sockets of a cell with the ws library, as a daemon would. */
 function cellSockets(connected: (socket: WebSocket, raw: Duplex) => void): Partial<PeerListenerOptions> {

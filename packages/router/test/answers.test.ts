@@ -2,12 +2,12 @@
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { holdSocketTimeouts, holdTime } from "./support/held-time.ts";
 import { openSocket, received } from "./support/open-socket.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, tokens } from "./support/router.ts";
 import { jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
-import { until } from "./support/until.ts";
 import { watchSockets } from "./support/watched-sockets.ts";
 
 const unauthorized =

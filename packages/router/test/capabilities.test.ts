@@ -1,8 +1,8 @@
 import { beforeEach, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { holdSocketTimeouts, holdTime } from "./support/held-time.ts";
 import { openTestRouter, tokens } from "./support/router.ts";
 import { type Answerer, jsonAnswer, ScriptedBackend } from "./support/scripted-backend.ts";
-import { until } from "./support/until.ts";
 import { vectors } from "./support/vectors.ts";
 
 const report = vectors.http.find(({ name }) => name === "capabilities: two eligible nodes")

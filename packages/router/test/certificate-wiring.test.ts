@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { createLogger } from "@cellkit/daemon";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { checkRouter, routerOptions, startRouter } from "../src/index.ts";
 import { writeTokens } from "./support/router.ts";
 import { hasOpenssl, makeSelfSigned } from "./support/self-signed.ts";
-import { until } from "./support/until.ts";
 
 let directory: string;
 let releases: (() => unknown)[];

@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { holdTime } from "./support/held-time.ts";
 import { openSocket, received } from "./support/open-socket.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, submission, tokens } from "./support/router.ts";
 import { type Answerer, jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
-import { until } from "./support/until.ts";
 import { watchSockets } from "./support/watched-sockets.ts";
 
 describe("a request", () => {

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dispatcher, testBackendToken } from "@cellkit/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { callBytes, executionBytes } from "./support/execution-request.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { RouterProcess, TokenFiles } from "./support/router-process.ts";
-import { until } from "./support/until.ts";
 
 let directory: string;
 let tokens: TokenFiles;

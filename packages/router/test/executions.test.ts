@@ -6,6 +6,7 @@ import {
   openMemoryLedger,
 } from "@cellkit/ledger";
 import { describe, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { Dispatchers } from "../src/backend/dispatchers.ts";
 import { type Placement, placeByHash } from "../src/placement.ts";
 import { defaultLimits } from "../src/router-limits.ts";
@@ -13,7 +14,6 @@ import { holdSocketTimeouts, holdTime } from "./support/held-time.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, patientLimits, submission, tokens } from "./support/router.ts";
 import { type Answerer, jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
-import { until } from "./support/until.ts";
 
 const uncertain = { error: "submission outcome unknown; owner retained; POST will not be replayed" };
 const noOwnership = { error: "ownership unavailable; retry same request without changing id" };

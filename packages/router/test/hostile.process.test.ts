@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { dispatcher, type ScriptedDispatcher } from "@cellkit/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { refusals } from "../src/core/answer.ts";
 import { callBytes, executionBytes } from "./support/execution-request.ts";
 import { answerOf, type HostileRequest, hostileRequests } from "./support/hostile-requests.ts";
 import { type RawAnswer, rawCall } from "./support/raw-call.ts";
 import { RouterProcess, TokenFiles } from "./support/router-process.ts";
-import { until } from "./support/until.ts";
 
 const isLong = inject("size") === "long";
 const idleCount = isLong ? 10_000 : 500;

@@ -1,11 +1,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import type { RouterLimits } from "../src/index.ts";
 import { type HeldSocketTimeouts, holdSocketTimeouts } from "./support/held-time.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { openTestRouter, tokens } from "./support/router.ts";
-import { until } from "./support/until.ts";
 
 /** A dispatcher that keeps connections, as Node's own servers do; `connections` says on which one each call came. */
 async function openKeeping(answer: (path: string) => string = () => '{"requestId":"run-1"}') {

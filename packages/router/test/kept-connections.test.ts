@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { KeptConnections } from "../src/backend/kept-connections.ts";
-import { until } from "./support/until.ts";
 
 /** A connection as a router has it, and its other end. */
 async function openPair() {

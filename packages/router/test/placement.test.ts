@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import {
   type Placement,
   type PlacementRequest,
@@ -10,7 +11,6 @@ import { guardListener } from "../src/router-event.ts";
 import { holdTime } from "./support/held-time.ts";
 import { openTestRouter } from "./support/router.ts";
 import { ScriptedBackend } from "./support/scripted-backend.ts";
-import { until } from "./support/until.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();

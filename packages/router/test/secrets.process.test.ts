@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dispatcher } from "@cellkit/testing";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { executionBytes } from "./support/execution-request.ts";
 import { RouterProcess, TokenFiles } from "./support/router-process.ts";
 import { hasOpenssl, makeSelfSigned } from "./support/self-signed.ts";
-import { until } from "./support/until.ts";
 
 let directory: string;
 beforeEach(async () => {

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { type Claim, openMemoryLedger } from "@cellkit/ledger";
 import { describe, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { createBackendList, createRouter, RouterOptionError } from "../src/index.ts";
 import { holdTime } from "./support/held-time.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, openTestRouter, submission } from "./support/router.ts";
 import { jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
-import { until } from "./support/until.ts";
 
 /** A backend whose POSTs are answered when the test says. */
 async function heldBackend() {

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { SystemNames, type SystemNamesOptions } from "../src/backend/system-names.ts";
 import { DnsServer } from "./support/dns-server.ts";
 import { holdTime } from "./support/held-time.ts";
-import { until } from "./support/until.ts";
 
 let directory: string;
 let dns: DnsServer;

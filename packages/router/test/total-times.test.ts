@@ -2,10 +2,10 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, inject, it, vi } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { holdSocketTimeouts, holdTime } from "./support/held-time.ts";
 import { bodiless, openTestRouter, submission } from "./support/router.ts";
 import { type Answerer, jsonAnswer, ScriptedBackend, willing } from "./support/scripted-backend.ts";
-import { until } from "./support/until.ts";
 import { watchSockets } from "./support/watched-sockets.ts";
 
 const uncertain = '{"error":"submission outcome unknown; owner retained; POST will not be replayed"}';

@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLogger, type RunningDaemon } from "@cellkit/daemon";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { placeByHash, routerOptions, startRouter } from "../src/index.ts";
 import { holdSocketTimeouts } from "./support/held-time.ts";
 import { rawCall } from "./support/raw-call.ts";
 import { bodiless, submission, writeTokens } from "./support/router.ts";
 import { ScriptedBackend } from "./support/scripted-backend.ts";
-import { until } from "./support/until.ts";
 
 let directory: string;
 let releases: (() => unknown)[];

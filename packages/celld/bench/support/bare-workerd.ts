@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Bundle } from "@cellkit/deployment";
+import { until } from "../../../../tools/test-support/until.ts";
 import { RawClient } from "../../test/support/raw-client.ts";
-import { until } from "../../test/support/until.ts";
 
 const config = (
   modules: string,

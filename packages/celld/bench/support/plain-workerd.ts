@@ -4,9 +4,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { cp, mkdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { freePort } from "../../test/support/free-port.ts";
+import { freePort } from "../../../../tools/test-support/free-port.ts";
+import { until } from "../../../../tools/test-support/until.ts";
 import type { TestNode } from "../../test/support/test-node.ts";
-import { until } from "../../test/support/until.ts";
 
 /** A running workerd. */
 export interface PlainWorkerd {

@@ -13,11 +13,11 @@ import {
   type RoadFailure,
   type RoadRelay,
 } from "@cellkit/peer";
+import { freePort } from "../../../../tools/test-support/free-port.ts";
+import { until } from "../../../../tools/test-support/until.ts";
 import { openRelay } from "../../src/open-relay.ts";
-import { freePort } from "./free-port.ts";
 import { processesOf } from "./processes.ts";
 import { TestNode } from "./test-node.ts";
-import { until } from "./until.ts";
 
 /** The Worker of most tests: rooms with SQLite and sockets. */
 export const chatProject = fileURLToPath(new URL("../../../../examples/chat", import.meta.url));

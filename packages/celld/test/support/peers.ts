@@ -12,9 +12,9 @@ import {
   type PeerVersion,
   signRequest,
 } from "@cellkit/peer";
+import { until } from "../../../../tools/test-support/until.ts";
 import type { Fleet } from "./fleet.ts";
 import type { TestNode } from "./test-node.ts";
-import { until } from "./until.ts";
 
 /** Cells that say what they were asked. */
 export const roomsProject = fileURLToPath(new URL("../fixtures/rooms", import.meta.url));

@@ -1,7 +1,7 @@
 // A TCP client that keeps every byte it is sent and knows how its connection ended.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { until } from "./until.ts";
+import { until } from "../../../../tools/test-support/until.ts";
 
 /** One connection, half-open: the peer's FIN does not end our sending. */
 export class RawClient {

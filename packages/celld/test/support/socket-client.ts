@@ -1,6 +1,6 @@
 // A WebSocket client that keeps what it was sent and knows how it was closed.
 import WebSocket from "ws";
-import { until } from "./until.ts";
+import { until } from "../../../../tools/test-support/until.ts";
 
 /** How a socket ended; 1006 is what a client reports when no close frame came. */
 export interface SocketClose {

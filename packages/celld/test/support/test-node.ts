@@ -1,6 +1,6 @@
+import { until } from "../../../../tools/test-support/until.ts";
 import { NodeProcess, type NodeProcessOptions } from "../../src/index.ts";
 import { type FoundProcess, processesOf } from "./processes.ts";
-import { until } from "./until.ts";
 
 /** A line of celld's log, parsed. */
 export type LogLine = Readonly<Record<string, unknown>>;

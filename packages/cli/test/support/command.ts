@@ -1,7 +1,7 @@
 // `cellkit` as a process, and what it said.
 import { DaemonProcess } from "@cellkit/daemon";
+import { until } from "../../../../tools/test-support/until.ts";
 import { cellkitCommand } from "../../src/index.ts";
-import { until } from "./until.ts";
 
 /** How a command ended. */
 export interface Outcome {

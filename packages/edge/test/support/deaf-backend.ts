@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Worker } from "node:worker_threads";
+import { until } from "../../../../tools/test-support/until.ts";
 import { type BackendOrigin, parseBackendOrigin } from "../../src/core/backend-origin.ts";
-import { until } from "./until.ts";
 
 const thread = `
   const { parentPort } = require("node:worker_threads");

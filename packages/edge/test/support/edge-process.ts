@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DaemonProcess } from "@cellkit/daemon";
+import { until } from "../../../../tools/test-support/until.ts";
 import { TestCa, type TestPair } from "./certificates.ts";
 import { TlsClient } from "./tls-client.ts";
-import { until } from "./until.ts";
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 

@@ -1,8 +1,8 @@
 // A TLS client of bare bytes: it sends what a test says, keeps what comes, and knows how its connection ended.
 import { once } from "node:events";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { until } from "../../../../tools/test-support/until.ts";
 import { TestError } from "./test-error.ts";
-import { until } from "./until.ts";
 
 /** An answer, parsed. */
 export interface ParsedAnswer {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
-import { freePort } from "./free-port.ts";
+import { freePort } from "../../../../tools/test-support/free-port.ts";
 import { findPostgres, type PostgresBinaries } from "./postgres-binaries.ts";
 
 /** PostgreSQL refuses to run as root; "nobody" has an account everywhere. */

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import { until } from "./until.ts";
+import { until } from "../../../../tools/test-support/until.ts";
 
 export class RawClient {
   readonly socket: Socket;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openPosixLedger, verifyLedger } from "@cellkit/ledger";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../../../tools/test-support/until.ts";
 import type { Credentials } from "../../src/core/credentials.ts";
 import { CredentialError } from "../../src/errors.ts";
 import { bucketNotes } from "../../src/fingerprint/bucket-notes.ts";
@@ -13,7 +14,6 @@ import { openNotes } from "../../src/fingerprint/open-notes.ts";
 import type { ReplicaNotes } from "../../src/fingerprint/replica-notes.ts";
 import { ReplicaWatch } from "../../src/fingerprint/replica-watch.ts";
 import { credentials, own, tokens } from "../support/fingerprint.ts";
-import { until } from "../support/until.ts";
 
 describe("replicas on one ledger", () => {
   let directory: string;

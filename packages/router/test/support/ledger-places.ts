@@ -7,8 +7,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { serveBucket } from "@cellkit/bucket/server";
+import { until } from "../../../../tools/test-support/until.ts";
 import { TestError } from "./test-error.ts";
-import { until } from "./until.ts";
 
 /** Where a ledger lies. */
 export interface LedgerPlace extends AsyncDisposable {

@@ -4,13 +4,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DispatcherProcess, dispatcherProcess } from "@cellkit/testing";
+import { until } from "../../../../tools/test-support/until.ts";
 import { DnsServer } from "./dns-server.ts";
 import { callBytes, executionBytes } from "./execution-request.ts";
 import { type LedgerKind, type LedgerPlace, openPlace } from "./ledger-places.ts";
 import { type RawAnswer, rawCall } from "./raw-call.ts";
 import { RouterProcess, TokenFiles } from "./router-process.ts";
 import { TestError } from "./test-error.ts";
-import { until } from "./until.ts";
 import { withinMs } from "./within-ms.ts";
 
 /** What a caller was told about one execution, in the end and on the way. */

@@ -3,7 +3,7 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DaemonProcess, type ProcessExit } from "@cellkit/daemon";
-import { until } from "./until.ts";
+import { until } from "../../../../tools/test-support/until.ts";
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
