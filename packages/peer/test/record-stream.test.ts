@@ -25,7 +25,8 @@ test("bytes pass both ways, and each end sees the other's end", async () => {
 test("the two directions end one without the other", async () => {
   const [near, far] = await recordPair();
   near.end("question");
-  expect((await buffer(far)).toString()).toBe("question");
+  // Some versions of Node destroy a stream that was read to its end by iteration, and this one is still to be written to.
+  expect((await buffer(far.iterator({ destroyOnReturn: false }))).toString()).toBe("question");
   far.end("answer");
   expect((await buffer(near)).toString()).toBe("answer");
 });
