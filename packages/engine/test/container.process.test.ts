@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { processFate } from "../src/process-identity.ts";
 import { startFleet, type TestFleet } from "./support/fleet.ts";
 import { ask, askJson } from "./support/http.ts";
 import { makeLocalDirectory } from "./support/local-directory.ts";
 import { canMakeNamespaces, startOwner } from "./support/owner-process.ts";
-import { until } from "./support/wait.ts";
 import { rooms } from "./support/workers.ts";
 
 let fleet: TestFleet;

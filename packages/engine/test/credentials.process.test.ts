@@ -2,9 +2,9 @@
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { startFleet, type TestFleet } from "./support/fleet.ts";
 import { ask } from "./support/http.ts";
-import { until } from "./support/wait.ts";
 import { rooms } from "./support/workers.ts";
 
 let fleet: TestFleet;

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { timed } from "../../../tools/test-support/timed.ts";
+import { until } from "../../../tools/test-support/until.ts";
 import { parseLease } from "../src/core/lease-record.ts";
 import { identifyProcess, type ProcessIdentity, processFate } from "../src/process-identity.ts";
 import { counted } from "./support/counts.ts";
@@ -11,7 +12,6 @@ import { startFleet, type TestFleet, type TestNode } from "./support/fleet.ts";
 import { ask, askJson } from "./support/http.ts";
 import { proxyLateWrites } from "./support/late-writes.ts";
 import { startOwner } from "./support/owner-process.ts";
-import { until } from "./support/wait.ts";
 import { rooms } from "./support/workers.ts";
 
 interface Count {

@@ -1,10 +1,10 @@
 // A drain hands the cells over: sockets are told, peers serve at once, nothing is lost.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { counted } from "./support/counts.ts";
 import { startFleet, type TestFleet } from "./support/fleet.ts";
 import { ask, askJson } from "./support/http.ts";
 import { openSocket } from "./support/sockets.ts";
-import { until } from "./support/wait.ts";
 import { rooms } from "./support/workers.ts";
 
 /** Half of that is how long workerd keeps a cell that it cannot hand over. */

@@ -1,6 +1,7 @@
 // What an application sees, with our entry module and without it: the same. The second half holds what the entry module is
 // there for.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { type BareWorkerd, startBareWorkerd } from "./support/bare-workerd.ts";
 import type { TestWorker } from "./support/bundles.ts";
 import { counted } from "./support/counts.ts";
@@ -8,7 +9,6 @@ import { curiousWorker } from "./support/curious-worker.ts";
 import { startFleet, type TestFleet, type TestNode } from "./support/fleet.ts";
 import { type Ask, ask, askJson } from "./support/http.ts";
 import { openSocket } from "./support/sockets.ts";
-import { until } from "./support/wait.ts";
 
 const hasBody = "x".repeat(100_000);
 

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { openBucket } from "@cellkit/bucket";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import { processFate } from "../src/process-identity.ts";
 import { findWorkerd } from "../src/workerd-binary.ts";
 import { counted } from "./support/counts.ts";
 import { startFleet, type TestFleet } from "./support/fleet.ts";
 import { ask, askJson } from "./support/http.ts";
-import { until } from "./support/wait.ts";
 import { rooms } from "./support/workers.ts";
 
 const hello = `export default { fetch: () => new Response("hello") };`;

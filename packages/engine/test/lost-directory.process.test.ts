@@ -2,11 +2,11 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { until } from "../../../tools/test-support/until.ts";
 import type { EngineError } from "../src/errors.ts";
 import { identifyProcess, processFate } from "../src/process-identity.ts";
 import { startFleet, type TestFleet } from "./support/fleet.ts";
 import { ask } from "./support/http.ts";
-import { until } from "./support/wait.ts";
 import { rooms } from "./support/workers.ts";
 
 let fleet: TestFleet;

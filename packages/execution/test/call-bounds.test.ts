@@ -3,7 +3,7 @@ import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { RouterClient } from "../src/index.ts";
 import { resolveRouterOptions } from "../src/router-options.ts";
 import { failureOf, nobody, patient, quickClient } from "./support/client.ts";
-import { inOneTry } from "./support/clock.ts";
+import { inOneTry } from "./support/in-one-try.ts";
 import { answer, rawRouter, type Script } from "./support/raw-router.ts";
 import { moteRequest, receipt, succeeded } from "./support/requests.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { RouterClient } from "../src/index.ts";
 import { failureOf, quickClient } from "./support/client.ts";
-import { inOneTry } from "./support/clock.ts";
+import { inOneTry } from "./support/in-one-try.ts";
 import { answer, rawRouter, refusal } from "./support/raw-router.ts";
 import { moteRequest } from "./support/requests.ts";
 

@@ -12,7 +12,7 @@ import {
 } from "../src/index.ts";
 import { type Authority, createAuthority, hasOpenssl } from "./support/certificates.ts";
 import { failureOf, patient, quickClient, testDirectory, tokenFile } from "./support/client.ts";
-import { inOneTry } from "./support/clock.ts";
+import { inOneTry } from "./support/in-one-try.ts";
 import { answer, type RawRouter, rawRouter } from "./support/raw-router.ts";
 import { moteRequest } from "./support/requests.ts";
 

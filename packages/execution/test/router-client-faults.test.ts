@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { expect, test, vi } from "vitest";
 import type { CallError } from "../src/index.ts";
 import { failureOf, nobody, patient, quickClient, token } from "./support/client.ts";
-import { inOneTry } from "./support/clock.ts";
+import { inOneTry } from "./support/in-one-try.ts";
 import { answer, type RawRouter, rawRouter, refusal, type Script } from "./support/raw-router.ts";
 import { moteRequest, receipt, succeeded } from "./support/requests.ts";
 

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { heldClock } from "../../../tools/test-support/held-clock.ts";
 import type { RouterClient } from "../src/index.ts";
 import { failureOf, patient, quickClient } from "./support/client.ts";
-import { heldClock, inOneTry } from "./support/clock.ts";
+import { inOneTry } from "./support/in-one-try.ts";
 import { answer, type RawRouter, rawRouter, refusal } from "./support/raw-router.ts";
 import { moteRequest, receipt, succeeded } from "./support/requests.ts";
 
@@ -56,7 +57,7 @@ test("waiting ends with its time, and says that the run goes on", async () => {
   const clock = heldClock();
   const failure = failureOf(run.result({ timeoutMs: 30_000 }));
   await goesOn(router);
-  clock.add(30_000);
+  clock.ms += 30_000;
   expect(await failure).toMatchObject({ code: "CELLKIT_EXECUTION_DEADLINE", sent: "yes", next: "same-id" });
 });
 
@@ -118,9 +119,9 @@ test.each<[string, number, (client: RouterClient) => Promise<unknown>]>([
   const clock = heldClock();
   const failure = failureOf(wait(client));
   await goesOn(router);
-  clock.add(timeMs - 1);
+  clock.ms += timeMs - 1;
   await goesOn(router);
-  clock.add(1);
+  clock.ms += 1;
   expect(await failure).toMatchObject({ code: "CELLKIT_EXECUTION_DEADLINE" });
 });
 

@@ -1,9 +1,10 @@
 import { rename, writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
+import { heldClock } from "../../../tools/test-support/held-clock.ts";
 import { CapabilityClient } from "../src/index.ts";
 import { createAuthority, hasOpenssl } from "./support/certificates.ts";
 import { failureOf, patient, quickClient, testDirectory, tokenFile } from "./support/client.ts";
-import { heldClock, inOneTry } from "./support/clock.ts";
+import { inOneTry } from "./support/in-one-try.ts";
 import { answer, rawRouter } from "./support/raw-router.ts";
 import { moteRequest } from "./support/requests.ts";
 

@@ -1,4 +1,5 @@
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it } from "vitest";
+import { heldClock } from "../../../tools/test-support/held-clock.ts";
 import { NodeRecordError, NoLiveNodeError, PeerOptionError } from "../src/errors.ts";
 import { NodeDirectory } from "../src/node-directory.ts";
 import { formatNodeRecord, type NodeRecord, nodeRecordKey } from "../src/node-record.ts";
@@ -33,14 +34,12 @@ it("tells live, expired and unreadable records apart, and passes over what is no
 it("asks the store once for all who ask at the same time and shortly after", async () => {
   const store = storeOf(nodeRecord({ node: "a" }));
   const directory = new NodeDirectory(store, { clock });
-  let monotonicMs = 1_000;
-  const held = vi.spyOn(performance, "now").mockImplementation(() => monotonicMs);
-  onTestFinished(() => held.mockRestore());
+  const cacheClock = heldClock();
   await Promise.all([directory.list(), directory.find("a"), directory.pick()]);
-  monotonicMs += 999;
+  cacheClock.ms += 999;
   await directory.list();
   expect(store.calls).toEqual(["list nodes/", "get nodes/a.json"]);
-  monotonicMs += 1;
+  cacheClock.ms += 1;
   await directory.list();
   expect(store.calls).toEqual(["list nodes/", "get nodes/a.json", "list nodes/"]);
 });

@@ -1,6 +1,6 @@
 // What passes between a client and the upstream while all is well.
 import { expect, test } from "vitest";
-import { heldClock } from "./support/held-clock.ts";
+import { heldClock } from "../../../tools/test-support/held-clock.ts";
 import type { RawClient } from "./support/raw-client.ts";
 import { startUpstream } from "./support/scripted-upstream.ts";
 import { dialAndServe, get, ok, post, splice } from "./support/spliced.ts";

@@ -1,8 +1,8 @@
 // What a client gets when the upstream is missing, dies, or talks nonsense; and when the client is too slow.
 import { expect, onTestFinished, test } from "vitest";
+import { heldClock } from "../../../tools/test-support/held-clock.ts";
 import { OptionError } from "../src/errors.ts";
 import { createSpliceServer } from "../src/server.ts";
-import { heldClock } from "./support/held-clock.ts";
 import { dialAndServe, get, ok, post, splice } from "./support/spliced.ts";
 
 test("no child: 503, not run", async () => {

@@ -5,12 +5,12 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "../../../../tools/test-support/until.ts";
 import { capnpText, struct } from "../../src/core/capnp-text.ts";
 import { planWorker } from "../../src/core/worker-plan.ts";
 import { cellKey } from "../../src/core/workerd-config.ts";
 import { findWorkerd } from "../../src/workerd-binary.ts";
 import { type TestWorker, testBundle } from "./bundles.ts";
-import { until } from "./wait.ts";
 
 /** A running workerd, in the shape that `ask` takes. */
 export interface BareWorkerd extends AsyncDisposable {
