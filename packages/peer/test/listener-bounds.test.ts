@@ -185,8 +185,7 @@ test("half-open connections are bounded in number, the oldest goes, and a peer g
     node.server.getConnections((_, count) => resolve(count)),
   );
   expect(held).toBeLessThanOrEqual(halfOpenCount + 1);
-  // Some tens of MB, most of them the clients'.
-  expect(process.memoryUsage().rss - before).toBeLessThan(400_000_000);
+  expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000);
 });
 
 test("a peer that never reads costs a bounded amount, and others are served", async () => {
