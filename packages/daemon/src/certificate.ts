@@ -26,11 +26,10 @@ const maxFileBytes = 1_048_576;
  */
 export async function readCertificate(files: CertificateFiles): Promise<CertificatePair> {
   const { certPath, keyPath, clientCaPath } = files;
-  const [cert, key, clientCa] = await Promise.all([
-    read(certPath),
-    read(keyPath),
-    clientCaPath === undefined ? undefined : read(clientCaPath),
-  ]);
+  // One after the other, so that of several that cannot be read it is always the first that is told.
+  const cert = await read(certPath);
+  const key = await read(keyPath);
+  const clientCa = clientCaPath === undefined ? undefined : await read(clientCaPath);
   const leaf = parse(certPath, () => new X509Certificate(cert), "is not a PEM certificate");
   const privateKey = parse(
     keyPath,

@@ -103,6 +103,14 @@ describe("an error tells the path, and nothing of the content:", () => {
       () => files.write({ cert: "a".repeat(1_048_577) }),
       /tls\.crt is longer than 1048576 bytes$/,
     ],
+    [
+      "the first of two, although it takes longer to find",
+      async () => {
+        await files.write({ cert: "x".repeat(1_048_577) });
+        await rm(files.paths.keyPath);
+      },
+      /tls\.crt is longer than 1048576 bytes$/,
+    ],
     ["a pipe", () => files.replaceByPipe(files.paths.certPath), /tls\.crt is no plain file$/],
     ["a device", () => files.replaceByDevice(files.paths.keyPath), /tls\.key is no plain file$/],
     ["a key for a certificate", () => files.write({ cert: pair.key }), /tls\.crt is not a PEM certificate$/],
